@@ -1,0 +1,1 @@
+"""The Responses API in plain Python, with no host in sight."""

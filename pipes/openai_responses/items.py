@@ -1,0 +1,124 @@
+"""Verbatim wire items, asked their questions.
+
+An item stays the dict that the API sent: what it holds beyond the fields we know
+(`namespace`, `caller`, `fingerprint`, fields of tomorrow) goes back as it came.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Item = dict[str, Any]
+
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, by the type of their answer."""
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+"""With `store: false` an id would be looked up and not found, and Azure refuses
+`status` on reasoning (responses-api.md §2.1, rules 1 to 3, 6, 7 and 9)."""
+
+
+def item_type(item: Mapping[str, Any]) -> str:
+    """Return the type; a message in its short form has none."""
+    kind = item.get("type")
+    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+
+
+def is_call(item: Mapping[str, Any]) -> bool:
+    """Say whether somebody on our side has to answer `item`."""
+    return item_type(item) in CALL_OUTPUTS
+
+
+def is_call_output(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` answers a call."""
+    return item_type(item) in CALL_OUTPUTS.values()
+
+
+def is_reasoning(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a reasoning item."""
+    return item_type(item) == "reasoning"
+
+
+def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is reasoning that can be given back without being stored."""
+    return is_reasoning(item) and bool(item.get("encrypted_content"))
+
+
+def message_text(item: Mapping[str, Any]) -> str:
+    """Return the text a person reads in a message item: its text and its refusals."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(part_text(part) for part in parts if isinstance(part, dict))
+
+
+def part_text(part: Mapping[str, Any]) -> str:
+    """Return the text of one content part, or nothing."""
+    text = part.get("text") or part.get("refusal")
+    return text if isinstance(text, str) else ""
+
+
+def replayed(item: Item) -> Item:
+    """Return `item` as it is given back in a later request.
+
+    Everything that the model produced stays byte for byte; ids, states and absent
+    values go, also those inside the content of a message (`logprobs`).
+    """
+    kept = {key: value for key, value in item.items() if _is_replayed(key, value)}
+    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+        kept["content"] = [_replayed_part(part) for part in kept["content"]]
+    return kept
+
+
+def _is_replayed(key: str, value: object) -> bool:
+    return key not in _NEVER_REPLAYED and value is not None
+
+
+def _replayed_part(part: Item) -> Item:
+    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+
+
+def answered_calls(items: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the call ids that have both a call and an output among `items`."""
+    calls: set[str] = set()
+    outputs: set[str] = set()
+    for item in items:
+        call_id = item.get("call_id")
+        if isinstance(call_id, str):
+            (outputs if is_call_output(item) else calls).add(call_id)
+    return calls & outputs
+
+
+def without_orphans(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without reasoning that led to one.
+
+    The API refuses a call without an output and an output without a call; reasoning
+    belongs to the item it produced, so it leaves with it (responses-api.md §2.1,
+    rule 5 and the recommended algorithm, e).
+    """
+    rows = list(items)
+    pairs = answered_calls(rows)
+    kept: list[Item] = []
+    dangling: list[Item] = []  # reasoning whose product has not come yet
+    for item in rows:
+        if is_reasoning(item):
+            dangling.append(item)
+        elif (is_call(item) or is_call_output(item)) and item.get(
+            "call_id"
+        ) not in pairs:
+            if is_call(item):
+                dangling = []
+        else:
+            if not _comes_from_outside(item):
+                kept += dangling
+            dangling = []
+            kept.append(item)
+    return kept
+
+
+def _comes_from_outside(item: Mapping[str, Any]) -> bool:
+    """Say whether a model cannot have produced `item`."""
+    return is_call_output(item) or item.get("role") in ("user", "system", "developer")

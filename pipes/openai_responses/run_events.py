@@ -1,0 +1,84 @@
+"""The closed union of what a run reports to those who show it or keep it.
+
+`index` counts the output items of the whole run, over all its turns.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from openai_responses.endings import Ending
+from openai_responses.items import Item
+from openai_responses.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStarted:
+    """An item began; `item` is what is known of it so far."""
+
+    index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Grew:
+    """A text of the item at `index` grew by `text`.
+
+    `kind` and `part` are those of `events.Delta`.
+    """
+
+    index: int
+    kind: str
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemEnded:
+    """An item is whole: `item` is the wire dict that counts, byte for byte."""
+
+    index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """One response ended in an orderly way; `usage` is None when it was not told."""
+
+    response_id: str
+    status: str
+    usage: Usage | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last event of every run, however it ended.
+
+    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
+    items of the whole run that ended.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+
+
+RunEvent = ItemStarted | Grew | ItemEnded | TurnEnded | RunEnded
+
+
+def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
+    """Return `events` with neighbouring growth of one text as one event."""
+    out: list[RunEvent] = []
+    for place, neighbours in groupby(events, _place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Grew)]
+            out.append(Grew(*place, "".join(texts)))
+    return out
+
+
+def _place(event: RunEvent) -> tuple[int, str, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    return (event.index, event.kind, event.part) if isinstance(event, Grew) else None

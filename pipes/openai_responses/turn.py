@@ -1,0 +1,204 @@
+"""The state machine of one response.
+
+Events in, run events out, no effect anywhere. An item is *unknown* until its
+`output_item.added`, then *open*, and *ended* from its `output_item.done` on:
+
+    event \\ state    unknown            open              ended
+    delta            kept for later     shown             ignored
+    whole text       kept for later     the rest shown    ignored
+    added            opened             ignored           ignored
+    done             opened and ended   ended             ignored
+    final snapshot   opened and ended   ended             ignored
+
+"Kept for later" is shown when the item is known: the name of a call comes from the
+item alone (responses-api.md §3). Texts that end are authoritative: what a person has
+not seen of them yet is shown, and the ended item is the wire's own dict.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from openai_responses.endings import (
+    COMPLETED,
+    Ending,
+    ending_of_failure,
+    ending_of_incomplete,
+)
+from openai_responses.events import (
+    Delta,
+    ItemAdded,
+    ItemDone,
+    ResponseEnded,
+    StreamError,
+    StreamEvent,
+    Whole,
+    read_api_error,
+)
+from openai_responses.items import Item, item_type
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEvent,
+    TurnEnded,
+)
+from openai_responses.usage import Usage, read_usage
+
+_Place = tuple[str, int]
+
+
+class Turn:
+    """One response, from its first event to its last."""
+
+    def __init__(self, first_index: int = 0) -> None:
+        """Count items from `first_index` on, the number of items of earlier turns."""
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self._first = first_index
+        self._early: dict[int, list[Delta | Whole]] = {}
+        self._open: dict[int, dict[_Place, list[str]]] = {}
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The items that ended, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether something of the answer has arrived."""
+        return bool(self._open or self._ended or self._early)
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event; return what it means to those who watch the run."""
+        match event:
+            case Delta():
+                return self._grow(event)
+            case Whole():
+                return self._replace(event)
+            case ItemAdded():
+                return self._start(event.output_index, event.item)
+            case ItemDone():
+                return self._end(event.output_index, event.item)
+            case ResponseEnded():
+                return self._finish(event)
+            case StreamError():
+                self.ending = ending_of_failure("error", event.error)
+        return []
+
+    def _grow(self, event: Delta) -> list[RunEvent]:
+        texts = self._open.get(event.output_index)
+        if texts is None:
+            self._keep(event)
+            return []
+        if not event.text:
+            return []
+        texts.setdefault((event.kind, event.part), []).append(event.text)
+        index = self._first + event.output_index
+        return [Grew(index, event.kind, event.part, event.text)]
+
+    def _replace(self, event: Whole) -> list[RunEvent]:
+        if event.output_index not in self._open:
+            self._keep(event)
+            return []
+        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
+
+    def _keep(self, event: Delta | Whole) -> None:
+        if event.output_index not in self._ended:
+            self._early.setdefault(event.output_index, []).append(event)
+
+    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._open or output_index in self._ended:
+            return []
+        self._open[output_index] = {}
+        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
+        for early in self._early.pop(output_index, ()):
+            events += self.feed(early)
+        return events
+
+    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._ended:
+            return []
+        events = self._start(output_index, item)
+        for place, text in item_texts(item):
+            events += self._show_rest(output_index, place, text)
+        del self._open[output_index]
+        self._ended[output_index] = item
+        return [*events, ItemEnded(self._first + output_index, item)]
+
+    def _show_rest(self, output_index: int, place: _Place, text: str) -> list[RunEvent]:
+        """Show what `text` has beyond its deltas.
+
+        A text that contradicts its deltas cannot be shown as growth: the ended item
+        corrects it.
+        """
+        texts = self._open[output_index]
+        shown = "".join(texts.get(place, ()))
+        texts[place] = [text]
+        if len(text) <= len(shown) or not text.startswith(shown):
+            return []
+        index = self._first + output_index
+        return [Grew(index, *place, text[len(shown) :])]
+
+    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"))
+        self.ending = _ending_of(event.status, response)
+        events: list[RunEvent] = []
+        output = response.get("output")
+        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, dict):
+                events += self._end(output_index, item)
+        response_id = str(response.get("id") or "")
+        return [
+            *events,
+            *self.close(),
+            TurnEnded(response_id, event.status, self.usage),
+        ]
+
+    def close(self) -> list[RunEvent]:
+        """Show the text of messages that were never announced; nothing else comes."""
+        events: list[RunEvent] = []
+        for output_index in sorted(self._early):
+            if any(early.kind == "text" for early in self._early[output_index]):
+                message = {"type": "message", "role": "assistant", "content": []}
+                events += self._start(output_index, message)
+        return events
+
+
+def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
+    """Yield the place and the text of everything in `item` that deltas can grow."""
+    match item_type(item):
+        case "message":
+            for part, content in _parts(item.get("content")):
+                kind = "refusal" if content.get("type") == "refusal" else "text"
+                yield (kind, part), _text_or_empty(content.get(kind))
+        case "reasoning":
+            for part, content in _parts(item.get("summary")):
+                yield ("summary", part), _text_or_empty(content.get("text"))
+            for part, content in _parts(item.get("content")):
+                yield ("reasoning", part), _text_or_empty(content.get("text"))
+        case "function_call":
+            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
+        case "custom_tool_call":
+            yield ("arguments", 0), _text_or_empty(item.get("input"))
+
+
+def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for index, part in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(part, Mapping):
+            yield index, part
+
+
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
+    if status == "incomplete":
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else None
+        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+    if status == "failed":
+        return ending_of_failure("failed", read_api_error(response.get("error")))
+    return COMPLETED

@@ -1,0 +1,1 @@
+"""Open WebUI's chat forms translated to the API's items, with no host in sight."""

@@ -1,0 +1,159 @@
+"""Stretches of a chat and its kept items -> input items.
+
+The host decides what exists, the kept item decides its bytes. What lies between two
+messages of the user is one run; inside it a kept call stands where the host has its
+card, with the reasoning that led to it in front, and kept items without a card stand
+where their marker stands.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from openai_responses.items import (
+    Item,
+    has_encrypted_reasoning,
+    is_call,
+    is_reasoning,
+    item_type,
+    message_text,
+    without_orphans,
+)
+from openai_responses.origin import Origin
+from owui_chat.markers import Marked, split_at_markers
+from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+from owui_chat.stored import Record
+
+
+def build_input(
+    stretches: Iterable[Stretch],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    The result is valid by construction: calls and outputs in pairs, reasoning only
+    with its encrypted content and only in front of what it led to.
+    """
+    items: list[Item] = []
+    run: list[Answered | Called | Returned] = []
+    for stretch in stretches:
+        if isinstance(stretch, Said):
+            items += _RunHistory(run, records, reader).items()
+            items.append(stretch.item)
+            run = []
+        else:
+            run.append(stretch)
+    items += _RunHistory(run, records, reader).items()
+    return without_orphans(items)
+
+
+def output_item(returned: Returned) -> Item:
+    """Return the input item for what a tool returned."""
+    return {
+        "type": "function_call_output",
+        "call_id": returned.call_id,
+        "output": returned.output,
+    }
+
+
+class _RunHistory:
+    """The items of one run, put together from the host's and the kept."""
+
+    def __init__(
+        self,
+        run: Sequence[Answered | Called | Returned],
+        records: Mapping[str, Record],
+        reader: Origin | None,
+    ) -> None:
+        self._pieces = [_split(stretch) for stretch in run]
+        self._reader = reader
+        self._records = {
+            piece.ulid: records[piece.ulid]
+            for pieces in self._pieces
+            if isinstance(pieces, list)
+            for piece in pieces
+            if piece.ulid in records
+        }
+        self._waiting = {u: list(r.payload) for u, r in self._records.items()}
+        self._shown_calls = {s.call_id for s in run if isinstance(s, Called)}
+        self._ulid_of_call = {
+            str(item["call_id"]): ulid
+            for ulid, record in self._records.items()
+            for item in record.payload
+            if is_call(item)
+        }
+
+    def items(self) -> list[Item]:
+        """Return the items of the run in their order."""
+        items: list[Item] = []
+        for stretch in self._pieces:
+            match stretch:
+                case Called():
+                    items += self._call(stretch)
+                case Returned():
+                    items.append(output_item(stretch))
+                case _:
+                    for piece in stretch:
+                        items += self._piece(piece)
+        return items
+
+    def _call(self, call: Called) -> list[Item]:
+        """Return a call in its kept bytes, after what was kept in front of it."""
+        ulid = self._ulid_of_call.get(call.call_id, "")
+        waiting = self._waiting.get(ulid, [])
+        for place, item in enumerate(waiting):
+            if is_call(item) and item["call_id"] == call.call_id:
+                self._waiting[ulid] = waiting[place + 1 :]
+                return self._allowed(ulid, waiting[: place + 1])
+        return [
+            {
+                "type": "function_call",
+                "call_id": call.call_id,
+                "name": call.name,
+                "arguments": call.arguments,
+            }
+        ]
+
+    def _piece(self, piece: Marked) -> list[Item]:
+        """Return what a marker names, then the text behind it."""
+        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
+        message = kept.pop() if kept and item_type(kept[-1]) == "message" else None
+        if not piece.text:
+            return kept
+        return [*kept, _message_item(message, piece.text)]
+
+    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+        """Leave out what this request may not carry, and calls without a card."""
+        if not items:
+            return []
+        reader = self._reader
+        readable = bool(reader and reader.may_read(self._records[ulid].origin))
+        return [item for item in items if self._is_allowed(item, readable)]
+
+    def _is_allowed(self, item: Item, readable: bool) -> bool:
+        if is_reasoning(item):
+            return readable and has_encrypted_reasoning(item)
+        if is_call(item):
+            return item["call_id"] in self._shown_calls
+        return True
+
+
+def _split(
+    stretch: Answered | Called | Returned,
+) -> list[Marked] | Called | Returned:
+    if isinstance(stretch, Answered):
+        return list(split_at_markers(stretch.text))
+    return stretch
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    """Return a message of the model, in its own bytes unless a person edited it."""
+    if kept is None:
+        part = {"type": "output_text", "text": shown, "annotations": []}
+        return {"type": "message", "role": "assistant", "content": [part]}
+    if message_text(kept).strip() == shown:
+        return kept
+    parts = kept.get("content") or [{}]
+    part = {"type": "output_text", "annotations": [], "text": shown}
+    if len(parts) == 1 and parts[0].get("type") == "output_text":
+        part = {**parts[0], "text": shown}
+    return {**kept, "content": [part]}

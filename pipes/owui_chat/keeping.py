@@ -1,0 +1,125 @@
+"""What of a run is kept, and where its marker stands.
+
+Items that the chat does not show (reasoning, the bytes of a call, the `phase` of a
+message) wait until text follows; then one record holds them, and its marker stands at
+the head of that text. Reasoning that nothing followed is not kept: given back alone it
+would be refused.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from openai_responses.items import (
+    Item,
+    has_encrypted_reasoning,
+    is_call,
+    item_type,
+    message_text,
+    replayed,
+)
+from openai_responses.origin import Origin
+from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
+from owui_chat.stored import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """What every record of one message has in common."""
+
+    model: str
+    message_id: str
+    origin: Origin
+    keeps_reasoning: bool
+
+
+class Keeping:
+    """Collects the records of one message while its run goes on."""
+
+    def __init__(
+        self,
+        author: Author,
+        new_record: Callable[[], tuple[str, int]],
+        pending: Iterable[Item] = (),
+    ) -> None:
+        """Begin with what earlier rounds of the run left `pending`.
+
+        `new_record` gives the id and the time of a record when one is made.
+        """
+        self.pending: list[Item] = list(pending)
+        self._author = author
+        self._new_record = new_record
+        self._messages: dict[int, Item] = {}
+        self._records: dict[int, Record] = {}
+        self._after_message = False
+
+    def feed(self, event: RunEvent) -> Record | None:
+        """Take an event; return a record that has to be written before it is shown.
+
+        The record of a message comes with the first growth of its text, and again,
+        changed, with its end when only the end told what has to be kept.
+        """
+        match event:
+            case ItemStarted() if item_type(event.item) == "message":
+                self._messages[event.index] = event.item
+            case Grew() if event.index in self._messages:
+                return self._begin(event.index, self._messages.pop(event.index))
+            case ItemEnded() if item_type(event.item) == "message":
+                self._messages.pop(event.index, None)
+                self._after_message = True
+                return self._amend(event.index, event.item)
+            case ItemEnded():
+                self._after_message = False
+                self._wait(event.item)
+        return None
+
+    def rest(self) -> Record | None:
+        """Return a record of the calls that no text followed, at the run's end."""
+        while self.pending and not is_call(self.pending[-1]):
+            self.pending.pop()
+        return self._record(()) if self.pending else None
+
+    def _wait(self, item: Item) -> None:
+        reasoning = self._author.keeps_reasoning and has_encrypted_reasoning(item)
+        if reasoning or (is_call(item) and item.get("status") != "incomplete"):
+            self.pending.append(replayed(item))
+
+    def _begin(self, index: int, item: Item) -> Record | None:
+        if not (self.pending or item.get("phase") or self._after_message):
+            return None
+        text_part = {"type": "output_text", "annotations": []}
+        stub = replayed(item) | {"type": "message", "content": [text_part]}
+        record = self._record((stub,))
+        self._records[index] = record
+        return record
+
+    def _amend(self, index: int, item: Item) -> Record | None:
+        """Return the record of an ended message, if it is not what was written."""
+        record = self._records.pop(index, None)
+        if record is None:
+            return None
+        payload = (*record.payload[:-1], _without_shown_text(item))
+        if payload == record.payload:
+            return None
+        return replace(record, payload=payload)
+
+    def _record(self, message: tuple[Item, ...]) -> Record:
+        ulid, created_at = self._new_record()
+        payload, self.pending = (*self.pending, *message), []
+        author = self._author
+        return Record(
+            ulid, author.model, created_at, payload, author.message_id, author.origin
+        )
+
+
+def _without_shown_text(item: Item) -> Item:
+    """Return a message as it is kept: without its text where the chat gives it back.
+
+    The host strips the ends of texts, and knows nothing of refusals or of several
+    parts; such a message is kept whole.
+    """
+    kept = replayed(item)
+    text, parts = message_text(item), kept.get("content") or []
+    one_text = [part.get("type") for part in parts] == ["output_text"]
+    if not one_text or not text or text != text.strip():
+        return kept
+    return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}

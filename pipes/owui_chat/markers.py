@@ -1,0 +1,87 @@
+"""The marker grammar: a line of text that names kept items and is never seen.
+
+`[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
+renders as nothing where one is allowed: on a line of its own after a blank line. We
+write it with blank lines around it, whole in one chunk. `reference` for the forms of
+earlier writers: ids of 16 or 26 characters, with or without a query, in any case;
+v1 links; zero-width blocks. Lines of other pipes are taken out of the text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]*)?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]*)?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+"""A text without any of these holds no marker; looking for them is cheap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A piece of text, and the id that the marker in front of it names.
+
+    `ulid` is empty for text in front of the first marker, and where another pipe's
+    line was taken out.
+    """
+
+    ulid: str
+    text: str
+
+
+def marker(kind: str, ulid: str) -> str:
+    """Return the marker as it stands in the text, blank lines included."""
+    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+
+
+def has_marker(text: str) -> bool:
+    """Say whether `text` holds a marker of any writer."""
+    return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
+
+
+def split_at_markers(text: str) -> Iterator[Marked]:
+    """Yield the pieces of `text`, each with the marker before it.
+
+    White space at the ends of a piece is the writer's or the host's, never the
+    model's: texts of a model that begin or end with it are kept whole.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        yield Marked("", text.strip())
+        return
+    ulid, start = "", 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield Marked(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield Marked(ulid, piece)
+
+
+def without_markers(text: str) -> str:
+    """Return `text` as a person reads it."""
+    if not has_marker(text):
+        return text
+    pieces = (piece.text for piece in split_at_markers(text))
+    return "\n\n".join(piece for piece in pieces if piece)
+
+
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()

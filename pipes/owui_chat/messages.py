@@ -1,0 +1,146 @@
+"""Chat messages as ordered stretches: what was said, answered, called, returned.
+
+Open WebUI sends messages in the form of Chat Completions. Texts of assistant messages
+stay as they are here, markers included; `history` reads those.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that no model wrote: an input message, ready to be sent."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call of an assistant's message."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+Stretch = Said | Answered | Called | Returned
+
+
+def read_messages(
+    messages: Sequence[Mapping[str, Any]],
+) -> tuple[str, list[Stretch]]:
+    """Return the instructions and the stretches of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Raises InvalidRequest for what the API cannot take.
+    """
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    stretches = [s for message in messages[head:] for s in _stretches(message)]
+    return instructions, stretches
+
+
+def _stretches(message: Mapping[str, Any]) -> Iterator[Stretch]:
+    """Yield what one message after the head holds, in order."""
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield Said(_input_message("user", content))
+        case "system" | "developer":
+            yield Said(_input_message("developer", content))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield Answered(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[Called]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield Called(str(call.get("id")), str(function.get("name")), arguments)
+
+
+def _output(content: object) -> str | list[Item]:
+    """Return a tool's output; an empty one stays, because its call needs it."""
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part) for part in content]
+
+
+def _input_message(role: str, content: object) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object) -> Item:
+    """Return a content part in the API's form."""
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any]) -> Item:
+    """Return a picture; both spellings keep the address and the detail."""
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or "auto"
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    """Return the text of a system or assistant message in any of its forms."""
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""

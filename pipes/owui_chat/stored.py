@@ -1,0 +1,102 @@
+"""The layouts of stored items, earlier writers' included.
+
+Ours: one top-level key of the chat's JSON for each assistant message, because the host
+replaces a top-level key whole and answers are written at the same time:
+
+    "openai_responses_pipe:{message_id}": {"__v": 4, "items": {ulid: record}}
+
+The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
+never written. A record is the same in both, but for `origin`, which only ours has, and
+for `payload`, which in ours may be a list: the items that one marker names.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openai_responses.items import Item
+from openai_responses.origin import Origin, read_origin
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
+    `payload` whose text part has no `text` takes the text that follows the marker.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds what is kept of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(records: Mapping[str, Record]) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    return {"__v": _VERSION, "items": {u: _wire(r) for u, r in records.items()}}
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by its id.
+
+    A record that is not what a writer writes is no record: its marker then resolves
+    to nothing.
+    """
+    records: dict[str, Record] = {}
+    for key, value in chat.items():
+        if key == SEED_KEY or key.startswith(SEED_KEY + ":"):
+            records.update((record.ulid, record) for record in _records_in(value))
+    return records
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+    }

@@ -1,0 +1,1 @@
+"""The Open WebUI pipe around the engine."""

@@ -1,0 +1,135 @@
+"""What one call of the pipe comes to: a request that is ready to be sent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.models import ResolvedModel, resolve_model
+from openai_responses.origin import Origin
+from openai_responses.request import ResponsesRequest, Settings, build_request
+from openai_responses.tools import responses_tool_choice, responses_tools
+from openai_responses.transport import Endpoint
+from owui_chat.history import build_input
+from owui_chat.messages import Stretch, read_messages
+from owui_chat.tasks import task_messages
+from owui_manifold.caller import Caller
+from owui_manifold.host import require_floor
+from owui_manifold.rounds import Round, continued_input, last_round
+from owui_manifold.store import ChatStore, open_store
+from owui_manifold.valves import UserValves, Valves, chosen_settings
+
+_EFFORT_KEYS = ("reasoning", "reasoning_effort")
+_TOOL_KEYS = ("tools", "tool_choice", "parallel_tool_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the host passes to one call of the pipe; `state` is its request's."""
+
+    body: Mapping[str, Any]
+    caller: Caller
+    valves: Valves
+    user_valves: UserValves
+    state: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One request, and where its answer is kept.
+
+    `store` is None where nothing is kept; `pending` are items of earlier rounds that
+    still wait for their marker.
+    """
+
+    asked: Asked
+    request: ResponsesRequest
+    endpoint: Endpoint
+    origin: Origin
+    store: ChatStore | None
+    pending: tuple[Item, ...] = ()
+
+
+async def prepare_chat(asked: Asked) -> Job:
+    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
+    require_floor()
+    model = resolve_model(asked.caller.model)
+    endpoint = _endpoint(asked.valves)
+    origin = Origin(model.family, endpoint.host)
+    instructions, stretches = read_messages(_messages(asked.body))
+    store = await open_store(asked.caller)
+    before = last_round(asked.state, asked.caller.message_id)
+    items = _input(asked, stretches, store, before, origin)
+    settings = chosen_settings(
+        asked.valves,
+        asked.user_valves,
+        streams=asked.caller.streams,
+        tools=_tools(asked.body, model),
+    )
+    body = _with_translated_choice(asked.body)
+    request = build_request(model, instructions, items, body, settings)
+    pending = before.pending if before else ()
+    return Job(asked, request, endpoint, origin, store, pending)
+
+
+def prepare_task(asked: Asked) -> Job:
+    """Return the job for a title, tags or the like: short, without tools or memory."""
+    require_floor()
+    model = resolve_model(asked.caller.model)
+    endpoint = _endpoint(asked.valves)
+    origin = Origin(model.family, endpoint.host)
+    messages = task_messages(_messages(asked.body))
+    instructions, stretches = read_messages(messages)
+    dropped = (*_EFFORT_KEYS, *_TOOL_KEYS)
+    body = {key: value for key, value in asked.body.items() if key not in dropped}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(stretches, {}, None)
+    request = build_request(model, instructions, items, body, settings)
+    return Job(asked, request, endpoint, origin, store=None)
+
+
+def _endpoint(valves: Valves) -> Endpoint:
+    key = valves.effective_key()
+    if not key:
+        raise InvalidRequest(
+            "This pipe has no API key yet. An administrator has to set API_KEY in the "
+            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
+        )
+    return Endpoint(valves.BASE_URL, key)
+
+
+def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    messages = body.get("messages")
+    return messages if isinstance(messages, list) else []
+
+
+def _input(
+    asked: Asked,
+    stretches: list[Stretch],
+    store: ChatStore | None,
+    before: Round | None,
+    origin: Origin,
+) -> list[Item]:
+    """Return the input: what the last round sent goes on, or the history anew."""
+    continued = continued_input(before, stretches) if before else None
+    if continued is not None:
+        return continued
+    remembers = asked.valves.PERSIST_REASONING_TOKENS == "conversation"
+    records = store.records if store else {}
+    return build_input(stretches, records, origin if remembers else None)
+
+
+def _tools(body: Mapping[str, Any], model: ResolvedModel) -> list[Item]:
+    specs = body.get("tools")
+    if not isinstance(specs, list) or not model.facts.functions:
+        return []
+    return responses_tools(specs)
+
+
+def _with_translated_choice(body: Mapping[str, Any]) -> dict[str, Any]:
+    if "tool_choice" not in body:
+        return dict(body)
+    return {**body, "tool_choice": responses_tool_choice(body["tool_choice"])}

@@ -1,0 +1,61 @@
+"""What one round of tools leaves for the next, inside one request of the host.
+
+The host runs the tools and calls the pipe again; `request.state` is the same object
+for all these calls, while the messages it hands over are made anew each time
+(open-webui.md §14). So the next round sends exactly what the last one sent, what it
+received, and the outputs: the reasoning included.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openai_responses.items import Item, has_encrypted_reasoning, is_call, replayed
+from owui_chat.history import output_item
+from owui_chat.messages import Returned, Stretch
+
+_ATTRIBUTE = "openai_responses_rounds"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The end of a round whose calls the host is to run.
+
+    `sent` and `received` are input items; `pending` waits for its marker.
+    """
+
+    sent: tuple[Item, ...]
+    received: tuple[Item, ...]
+    pending: tuple[Item, ...]
+
+
+def remember_round(state: Any, message_id: str, ended: Round) -> None:
+    """Leave `ended` for the next call for the same message."""
+    rounds = getattr(state, _ATTRIBUTE, {})
+    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
+
+
+def last_round(state: Any, message_id: str) -> Round | None:
+    """Return what the round before left, if this call follows one."""
+    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
+    return found if isinstance(found, Round) else None
+
+
+def received_items(output: Iterable[Item], keeps_reasoning: bool) -> tuple[Item, ...]:
+    """Return the output of a round as the next one sends it back."""
+    return tuple(
+        replayed(item)
+        for item in output
+        if item.get("type") != "reasoning"
+        or (keeps_reasoning and has_encrypted_reasoning(item))
+    )
+
+
+def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
+    """Return the input after `ended`; None when a call of it has no output."""
+    outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
+    calls = [item["call_id"] for item in ended.received if is_call(item)]
+    if not calls or not all(call_id in outputs for call_id in calls):
+        return None
+    answers = [output_item(outputs[call_id]) for call_id in calls]
+    return [*ended.sent, *ended.received, *answers]

@@ -1,0 +1,1 @@
+"""Makes one file out of many modules."""

@@ -1,0 +1,114 @@
+"""A bundle, from its modules to its text."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import black
+
+from bundling.annotation_rules import check_annotations
+from bundling.effect_rules import check_effects
+from bundling.frontmatter import check_frontmatter, opening, split_docstring
+from bundling.import_rules import check_imports
+from bundling.modules import ExternalImport, Module
+from bundling.name_rules import check_names
+from bundling.order import in_reading_order
+from bundling.refusals import BundleRefused, Refusal
+from bundling.targets import Target
+from bundling.text_rules import check_docstring, check_loader_names, check_phrases
+
+MODULE_RULES = (
+    check_docstring,
+    check_loader_names,
+    check_phrases,
+    check_annotations,
+    check_effects,
+)
+WIDTH = 88
+
+
+def build(target: Target, root: Path) -> str:
+    """The text of a bundle; raises BundleRefused with all that stands against it."""
+    modules = in_reading_order(target, root)
+    if refusals := list(_refusals(modules, target, root)):
+        raise BundleRefused(refusals)
+    imports = _merged_imports(name for module in modules for name in module.externals)
+    chapters = (_chapter(module, target) for module in modules)
+    text = "\n\n".join((opening(modules, target), imports, *chapters))
+    # The mode of Open WebUI's editor, which formats at every save.
+    return black.format_str(text, mode=black.Mode())
+
+
+def _refusals(
+    modules: Sequence[Module], target: Target, root: Path
+) -> Iterator[Refusal]:
+    for module in modules:
+        for check in MODULE_RULES:
+            yield from check(module)
+        yield from check_imports(module, target)
+    yield from check_names(modules, target)
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    yield from check_frontmatter(modules[-1], target, project["version"])
+    yield from _check_packages(target, root)
+
+
+def _check_packages(target: Target, root: Path) -> Iterator[Refusal]:
+    """Refuse code in a package's `__init__`: nothing imports it by name."""
+    for package in target.packages:
+        path = target.path_of(f"{package}.__init__", root)
+        body = ast.parse(path.read_text("utf-8")).body if path else []
+        for node in body:
+            if not (
+                isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            ):
+                reason = "a package's __init__ has a docstring only"
+                yield Refusal(f"{package}.__init__", node.lineno, reason)
+
+
+def _merged_imports(names: Iterable[ExternalImport]) -> str:
+    """Each foreign import once: the standard library, a blank line, the rest."""
+    whole: set[str] = set()
+    parts: dict[str, set[str]] = {}
+    for each in names:
+        renamed = f" as {each.alias}" if each.alias else ""
+        if each.name is None:
+            whole.add(each.module + renamed)
+        else:
+            parts.setdefault(each.module, set()).add(each.name + renamed)
+    lines = [(name, f"import {name}") for name in sorted(whole)]
+    lines += [
+        (module, f"from {module} import {', '.join(sorted(parts[module]))}")
+        for module in sorted(parts)
+    ]
+    standard = [line for name, line in lines if _is_standard(name)]
+    foreign = [line for name, line in lines if not _is_standard(name)]
+    return "\n".join((*standard, "", *foreign))
+
+
+def _is_standard(name: str) -> bool:
+    return re.split(r"[. ]", name, maxsplit=1)[0] in sys.stdlib_module_names
+
+
+def _chapter(module: Module, target: Target) -> str:
+    """A module as the bundle shows it: its docstring as a banner, then its body."""
+    prose = module.docstring.strip()
+    if module.name == target.entry:
+        _, prose = split_docstring(prose)
+    title = f"# {module.name} "
+    banner = [title.ljust(WIDTH, "="), *(f"# {line}" for line in prose.splitlines())]
+    return "\n".join((*(line.rstrip() for line in banner), "", _body(module), ""))
+
+
+def _body(module: Module) -> str:
+    """A module's text without its docstring or its imports."""
+    dropped: set[int] = set()
+    for node in module.tree.body:
+        if node is module.tree.body[0] or isinstance(node, ast.Import | ast.ImportFrom):
+            dropped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(module.text.splitlines(), start=1)
+    return "\n".join(line for number, line in lines if number not in dropped).strip(
+        "\n"
+    )

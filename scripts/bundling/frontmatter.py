@@ -1,0 +1,56 @@
+"""The lines by which a host knows a bundle."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from bundling.modules import Module
+from bundling.refusals import Refusal
+from bundling.targets import Target
+
+# Open WebUI 0.12.4, utils/plugin.py, extract_frontmatter: read on every line up to the
+# closing quotes, and only when line 1 is exactly three quotes.
+KEY_LINE = re.compile(r"^\s*([a-z_]+):\s*(.*)\s*$", re.IGNORECASE)
+
+
+def split_docstring(docstring: str) -> tuple[str, str]:
+    """The key lines of an entry module's docstring; the text after them."""
+    keys, _, rest = docstring.strip().partition("\n\n")
+    return keys, rest.strip()
+
+
+def check_frontmatter(entry: Module, target: Target, version: str) -> Iterator[Refusal]:
+    """Refuse key lines that are incomplete, or that promise another version."""
+    keys, rest = split_docstring(entry.docstring)
+    matches = [KEY_LINE.match(line) for line in keys.splitlines()]
+    pairs = [(match[1], match[2]) if match else ("", "") for match in matches]
+    found = tuple(key for key, _ in pairs)
+    if found != target.frontmatter:
+        wanted = ", ".join(target.frontmatter)
+        yield entry.refuse(1, f"the frontmatter must have, in this order, {wanted}")
+    if not all(value.strip() for _, value in pairs) or "\\" in keys:
+        yield entry.refuse(1, "the frontmatter has a line without a plain value")
+    if ("version", version) not in pairs:
+        reason = f"the frontmatter's version is not {version}, as in pyproject.toml"
+        yield entry.refuse(1, reason)
+    if not rest:
+        yield entry.refuse(1, "a sentence must follow the frontmatter")
+
+
+def opening(modules: Sequence[Module], target: Target) -> str:
+    """The bundle's docstring: key lines, where it comes from, its contents."""
+    keys, _ = split_docstring(modules[-1].docstring)
+    folders = " and ".join(f"{folder}/" for folder in target.folders)
+    origin = f"Built by scripts/bundle.py from {folders}; do not edit. In reading order"
+    return "\n".join(('"""', keys, "", origin, "", *_contents(modules), '"""'))
+
+
+def _contents(modules: Sequence[Module]) -> Iterator[str]:
+    """One paragraph a package; no line may look like a key line."""
+    for package, members in groupby(modules, key=lambda module: module.package):
+        names = ", ".join(module.name.partition(".")[2] for module in members)
+        lead = f"    {package}  "
+        yield textwrap.fill(
+            names, 88, initial_indent=lead, subsequent_indent=" " * len(lead)
+        )

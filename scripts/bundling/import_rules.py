@@ -1,0 +1,66 @@
+"""What a module may import, by which form."""
+
+import ast
+import sys
+from collections.abc import Iterator
+
+from bundling.modules import Module
+from bundling.refusals import Refusal
+from bundling.targets import Target
+
+AnyImport = ast.Import | ast.ImportFrom
+
+
+def check_imports(module: Module, target: Target) -> Iterator[Refusal]:
+    """Refuse every import that cannot be hoisted as it stands."""
+    at_top = [node for node in module.tree.body if isinstance(node, AnyImport)]
+    for node in ast.walk(module.tree):
+        if isinstance(node, AnyImport) and node not in at_top:
+            yield module.refuse(node, "an import below the top level; move it up")
+    for node in at_top:
+        if reason := _why_not(node, target):
+            yield module.refuse(node, reason)
+        if _shares_its_line(node, module):
+            yield module.refuse(node, "an import shares its line; give it its own")
+
+
+def _why_not(node: AnyImport, target: Target) -> str:
+    if isinstance(node, ast.Import):
+        found = (_why_not_module(alias.name, target) for alias in node.names)
+        return next(filter(None, found), "")
+    source = node.module or ""
+    ours = source.partition(".")[0] in target.packages
+    if node.level:
+        return "a relative import; name the module in full"
+    if source == "__future__":
+        return "a __future__ import; the Pipelines server cannot resolve its strings"
+    if any(alias.name == "*" for alias in node.names):
+        return f"a star import from {source}; name what is needed"
+    if ours and any(alias.asname for alias in node.names):
+        return f"an alias for a name of {source}; bundled names keep their own"
+    if source.partition(".")[0] == "open_webui":
+        return "open_webui is imported as a module; a missing name must not fail a load"
+    return "" if ours else _why_not_foreign(source, target)
+
+
+def _why_not_module(name: str, target: Target) -> str:
+    if name.partition(".")[0] in target.packages:
+        return f"imports {name} as a module; write: from {name} import ..."
+    return _why_not_foreign(name, target)
+
+
+def _why_not_foreign(name: str, target: Target) -> str:
+    top = name.partition(".")[0]
+    if top in sys.stdlib_module_names or top in target.requirements:
+        return ""
+    allowed = ", ".join(sorted(target.requirements))
+    return f"imports {top}; a bundle has the standard library, {allowed}"
+
+
+def _shares_its_line(node: AnyImport, module: Module) -> bool:
+    return any(
+        other is not node
+        and other.lineno <= (node.end_lineno or node.lineno)
+        and node.lineno <= (other.end_lineno or other.lineno)
+        for other in module.tree.body
+    )

@@ -1,0 +1,104 @@
+"""Names that one file can hold only once.
+
+Three things change when modules become one file: equal names collide, a name that a
+module forgot to import may be found in another, a host class may appear twice.
+"""
+
+import ast
+import symtable
+from collections.abc import Collection, Iterator, Sequence
+
+from bundling.modules import Module
+from bundling.refusals import Refusal
+from bundling.targets import Target
+
+# Open WebUI and the Pipelines server look for these to tell what a file is.
+HOST_CLASSES = frozenset({"Pipe", "Filter", "Action", "Event", "Tools", "Pipeline"})
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Binding = tuple[str, str, int]  # the name, what it stands for, the line
+
+
+def check_names(modules: Sequence[Module], target: Target) -> Iterator[Refusal]:
+    """Refuse what holds across modules only as long as they are separate files."""
+    owners: dict[str, tuple[str, Module, int]] = {}
+    for module in modules:
+        for name, meaning, line in _bindings(module):
+            before, first, at = owners.setdefault(name, (meaning, module, line))
+            if before != meaning:
+                place = f"{before} in {first.name}, line {at}"
+                reason = f"the top-level name {name} is already {place}"
+                yield module.refuse(line, reason)
+    for module in modules:
+        yield from _check_our_imports(module, modules)
+        yield from _check_borrowed(module, owners.keys())
+    yield from _check_host_classes(modules, target)
+
+
+def _bindings(module: Module) -> Iterator[Binding]:
+    for imported in module.externals:
+        yield imported.bound, imported.origin, imported.line
+    for name, line in _defined(module):
+        yield name, f"{module.name}.{name}", line
+
+
+def _defined(module: Module) -> Iterator[tuple[str, int]]:
+    for node in module.tree.body:
+        if isinstance(node, Definition):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _stored(target)
+        elif isinstance(node, ast.AnnAssign):
+            yield from _stored(node.target)
+
+
+def _stored(target: ast.expr) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+
+
+def _check_our_imports(module: Module, modules: Sequence[Module]) -> Iterator[Refusal]:
+    """Each name of ours comes straight from the module that defines it."""
+    defined = {each.name: {name for name, _ in _defined(each)} for each in modules}
+    for needed in module.ours:
+        for name in needed.names:
+            if name != "*" and name not in defined[needed.module]:
+                reason = f"{needed.module} does not define {name}"
+                yield module.refuse(needed.line, reason)
+
+
+def _check_borrowed(module: Module, bundled: Collection[str]) -> Iterator[Refusal]:
+    """A builtin, or nothing, in the module would be another module's name in a bundle."""
+    own = {name for name, _, _ in _bindings(module)}
+    own.update(name for needed in module.ours for name in needed.names)
+    table = symtable.symtable(module.text, module.name, "exec")
+    for name in (set(_read_globals(table)) - own).intersection(bundled):
+        uses = (n for n in ast.walk(module.tree) if isinstance(n, ast.Name))
+        line = min(node.lineno for node in uses if node.id == name)
+        reason = f"uses {name} without importing it; another module defines that name"
+        yield module.refuse(line, reason)
+
+
+def _read_globals(table: symtable.SymbolTable) -> Iterator[str]:
+    for symbol in table.get_symbols():
+        top = table.get_type() == "module"
+        if symbol.is_referenced() and (top or symbol.is_global()):
+            yield symbol.get_name()
+    for inner in table.get_children():
+        yield from _read_globals(inner)
+
+
+def _check_host_classes(modules: Sequence[Module], target: Target) -> Iterator[Refusal]:
+    first = f"{target.entry}.{target.host_class}"
+    for module in modules:
+        for name, meaning, line in _bindings(module):
+            if name in HOST_CLASSES and meaning != first:
+                yield module.refuse(line, f"a second host class, {name}")
+    entry = next(module for module in modules if module.name == target.entry)
+    classes = [node for node in entry.tree.body if isinstance(node, ast.ClassDef)]
+    own = [node for node in classes if node.name == target.host_class]
+    if not own:
+        yield entry.refuse(1, f"the entry module defines no class {target.host_class}")
+    for again in own[1:]:
+        yield entry.refuse(again, f"a second host class, {target.host_class}")

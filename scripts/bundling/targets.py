@@ -1,0 +1,57 @@
+"""The bundles this project builds.
+
+The frontmatter lives in the docstring of the entry module: `key: value` lines, a blank
+line, then the sentence that every module has. The bundle opens with the key lines as
+they are; the sentence becomes the entry module's banner.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Target:
+    """One bundle: where it starts, what it may contain, where it goes."""
+
+    entry: str
+    host_class: str
+    packages: tuple[str, ...]  # in reading order; a package imports only earlier ones
+    folders: tuple[str, ...]  # path entries that hold the packages
+    output: str
+    requirements: frozenset[str]  # what may be imported beside the standard library
+    frontmatter: tuple[str, ...]
+
+    def path_of(self, module: str, root: Path) -> Path | None:
+        """The file of a module of ours, when there is one."""
+        inside = Path(*module.split(".")).with_suffix(".py")
+        paths = (root / folder / inside for folder in self.folders)
+        return next((path for path in paths if path.is_file()), None)
+
+
+TARGETS = (
+    Target(
+        entry="owui_manifold.pipe",
+        host_class="Pipe",
+        packages=("openai_responses", "owui_chat", "owui_manifold"),
+        folders=("pipes",),
+        output="pipes/openai_responses_manifold.py",
+        requirements=frozenset({"aiohttp", "pydantic", "open_webui"}),
+        frontmatter=(
+            "title",
+            "author",
+            "version",
+            "required_open_webui_version",
+            "license",
+            "description",
+        ),
+    ),
+    Target(
+        entry="gpt5_agent.pipeline",
+        host_class="Pipeline",
+        packages=("openai_responses", "owui_chat", "toolbox", "gpt5_agent"),
+        folders=("pipes", "pipelines"),
+        output="pipelines/gpt5_agent_strategies.py",
+        requirements=frozenset({"aiohttp", "pydantic"}),
+        frontmatter=("title", "author", "version", "license", "description"),
+    ),
+)

@@ -1,0 +1,138 @@
+"""The generated table of models says what its sources say."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import black
+import pytest
+from catalog.generate import CATALOG_FILE, FACTS_FILE, merge_facts, render_catalog
+
+from openai_responses.catalog import (
+    CATALOG_ALIASES,
+    CATALOG_ROWS,
+    CATALOG_SERVED_AS,
+    CatalogRow,
+)
+from openai_responses.models import REASONING_EFFORTS, resolve_model
+
+FACTS: dict[str, Any] = json.loads(Path(FACTS_FILE).read_text("utf-8"))
+ROWS = sorted(CATALOG_ROWS.items())
+ROW_IDS = [model for model, _ in ROWS]
+each_row = pytest.mark.parametrize(("model", "row"), ROWS, ids=ROW_IDS)
+
+
+def said_of(model: str) -> dict[str, Any]:
+    """All facts about a model, whoever says them."""
+    said: dict[str, Any] = {}
+    for facts in FACTS["models"][model].values():
+        said.update(facts)
+    return said
+
+
+def test_module_is_what_the_generator_writes() -> None:
+    """The committed table is current."""
+    assert CATALOG_FILE.read_text("utf-8") == render_catalog(FACTS)
+
+
+def test_generator_notices_a_changed_fact() -> None:
+    """A table that is not current is told from one that is."""
+    changed = json.loads(json.dumps(FACTS))
+    changed["models"]["gpt-5"]["sdk"]["shutdown"] = "2030-01-01"
+    assert CATALOG_FILE.read_text("utf-8") != render_catalog(changed)
+
+
+def test_module_is_left_alone_by_black() -> None:
+    """One save in the admin's editor changes nothing."""
+    text = CATALOG_FILE.read_text("utf-8")
+    assert black.format_str(text, mode=black.Mode()) == text
+
+
+def test_module_is_small() -> None:
+    """It is pasted into people's servers."""
+    assert len(CATALOG_FILE.read_bytes()) <= 25_000
+
+
+def test_ids_are_sorted() -> None:
+    """A new model makes one new line in the difference."""
+    assert list(CATALOG_ROWS) == sorted(CATALOG_ROWS)
+
+
+@pytest.mark.parametrize("model", sorted(FACTS["models"]))
+def test_facts_are_those_of_the_sources(model: str) -> None:
+    """What a model resolves to is what models.json says, absent facts included."""
+    said = said_of(model)
+    facts = resolve_model(model).facts
+    prices = facts.prices._asdict() if facts.prices else None
+    found = {
+        name: getattr(facts, name)
+        for name in facts.__dataclass_fields__
+        if name not in ("efforts", "prices", "known_family")
+    }
+    assert found == {name: said.get(name) for name in found}
+    assert list(facts.efforts) == said.get("efforts", [])
+    assert prices == said.get("prices")
+    assert facts.known_family
+
+
+def test_every_row_has_sources() -> None:
+    """Nothing is in the table that models.json does not have, and the reverse."""
+    assert CATALOG_ROWS.keys() == FACTS["models"].keys()
+
+
+def test_every_source_is_dated() -> None:
+    """Each fact stands under a source, and each source has a title and a day."""
+    used = {source for said in FACTS["models"].values() for source in said}
+    for names in (FACTS["aliases"], FACTS["served_as"]):
+        used |= {entry["source"] for entry in names.values()}
+    assert used == FACTS["sources"].keys()
+    for source in FACTS["sources"].values():
+        assert source["title"]
+        assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", source["date"])
+
+
+@each_row
+def test_efforts_agree(model: str, row: CatalogRow) -> None:
+    """Efforts rise, the default is one of them, and only `none` allows sampling."""
+    efforts = row.efforts.split()
+    assert efforts == [effort for effort in REASONING_EFFORTS if effort in efforts]
+    assert row.default_effort is None or row.default_effort in efforts
+    assert (row.sampling == "with_none") == ("none" in efforts)
+    if "reasoning" in row.traits.split():
+        assert row.sampling != "always"
+    else:
+        assert not efforts
+        assert "summary" not in row.traits.split()
+
+
+@each_row
+def test_successor_is_there_to_stay(model: str, row: CatalogRow) -> None:
+    """A model that ends names one that does not; one that stays names none."""
+    if row.shutdown is None:
+        assert row.successor is None
+    else:
+        assert row.successor is not None
+        assert CATALOG_ROWS[row.successor].shutdown is None
+
+
+@pytest.mark.parametrize("names", [CATALOG_ALIASES, CATALOG_SERVED_AS])
+def test_names_lead_to_lasting_models(names: dict[str, str]) -> None:
+    """An alias is no id of its own, and its model is in the table and active."""
+    for name, model in names.items():
+        assert name not in CATALOG_ROWS
+        assert CATALOG_ROWS[model].shutdown is None
+
+
+def test_a_fact_is_said_once() -> None:
+    """Two sources for one fact would hide which of them counts."""
+    said = {**FACTS["models"]["gpt-5"], "another": {"phase": True}}
+    with pytest.raises(ValueError, match="gpt-5: phase is said twice, again by anot"):
+        merge_facts("gpt-5", said)
+
+
+@pytest.mark.parametrize("said", [{"sdk": {"colour": "red"}}, {}])
+def test_facts_have_names(said: dict[str, dict[str, Any]]) -> None:
+    """A misspelt fact and a forgotten one are both refused."""
+    with pytest.raises(ValueError, match="gpt-9: unknown or missing facts"):
+        merge_facts("gpt-9", said)

@@ -1,0 +1,282 @@
+"""A name means one model, and nothing real is read as an alias."""
+
+import json
+from pathlib import Path
+
+import pytest
+from catalog.generate import FACTS_FILE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.catalog import CATALOG_ROWS
+from openai_responses.models import REASONING_EFFORTS, ModelFacts, resolve_model
+
+SNAPSHOTS = [
+    (model, f"{model}-{date}")
+    for model, by_source in json.loads(Path(FACTS_FILE).read_text("utf-8"))[
+        "models"
+    ].items()
+    for date in by_source.get("sdk", {}).get("snapshots", ())
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "model_id", "effort"),
+    [
+        ("gpt-5-thinking", "gpt-5", None),
+        ("gpt-5-thinking-minimal", "gpt-5", "minimal"),
+        ("gpt-5-thinking-high", "gpt-5", "high"),
+        ("gpt-5-thinking-mini", "gpt-5-mini", None),
+        ("gpt-5-thinking-mini-minimal", "gpt-5-mini", "minimal"),
+        ("gpt-5-thinking-mini-high", "gpt-5-mini", "high"),
+        ("gpt-5-thinking-nano", "gpt-5-nano", None),
+        ("gpt-5-thinking-nano-minimal", "gpt-5-nano", "minimal"),
+        ("o3-mini-high", "o3-mini", "high"),
+        ("o4-mini-high", "o4-mini", "high"),
+        ("gpt-5.2-high", "gpt-5.2", "high"),
+        ("gpt-5.2-thinking", "gpt-5.2", "medium"),
+        ("gpt-5.2-thinking-xhigh", "gpt-5.2", "xhigh"),
+        ("gpt-5.1-instant", "gpt-5.1", "none"),
+        ("gpt-5.6-sol-xhigh", "gpt-5.6-sol", "xhigh"),
+        ("gpt-5.6-high", "gpt-5.6", "high"),
+        ("gpt-5.1-codex-max-xhigh", "gpt-5.1-codex-max", "xhigh"),
+        ("gpt-5-2025-08-07-high", "gpt-5-2025-08-07", "high"),
+        ("openai/gpt-5.2-high", "openai/gpt-5.2", "high"),
+        ("gpt-5-auto", "gpt-6.1-sol", None),
+    ],
+)
+def test_aliases(name: str, model_id: str, effort: str | None) -> None:
+    """The names that earlier pipes offered keep their meaning."""
+    model = resolve_model(name)
+    assert (model.id, model.effort) == (model_id, effort)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpt-5.1-codex-max",  # a model, not an effort of gpt-5.1-codex
+        "gpt-9-codex-max",  # so is one that is not known yet
+        "gpt-5-max",  # gpt-5 lacks these
+        "gpt-5-none",
+        "gpt-5.2-minimal",
+        "gpt-5-pro-low",
+        "gpt-5-instant",
+        "gpt-4.1-high",
+        "mistral-medium",  # a model of another vendor
+        "ft:o4-mini-2025-04-16:us:terse-high",
+        "gpt-9-thinking",
+        "-high",
+        "",
+    ],
+)
+def test_other_names_are_sent_as_they_are(name: str) -> None:
+    """A word that is no effort of the model stays in the name."""
+    model = resolve_model(name)
+    assert (model.id, model.effort) == (name, None)
+
+
+@pytest.mark.parametrize("model_id", sorted(CATALOG_ROWS))
+def test_a_real_id_wins(model_id: str) -> None:
+    """Each id of the catalog is itself, and takes just its own efforts as a suffix."""
+    model = resolve_model(model_id)
+    assert (model.id, model.effort) == (model_id, None)
+    for effort in REASONING_EFFORTS:
+        suffixed = resolve_model(f"{model_id}-{effort}")
+        was_read = (suffixed.id, suffixed.effort) == (model_id, effort)
+        is_a_model = f"{model_id}-{effort}" in CATALOG_ROWS
+        unclear = f"{model_id}-{effort}".endswith("-codex-max")
+        assert was_read == (
+            model.takes_effort(effort) and not is_a_model and not unclear
+        )
+
+
+@pytest.mark.parametrize(("model", "snapshot"), SNAPSHOTS)
+def test_a_dated_snapshot_is_sent_as_given(model: str, snapshot: str) -> None:
+    """The date goes to the API, while family and facts are the model's."""
+    resolved = resolve_model(snapshot)
+    assert resolved.id == snapshot
+    assert resolved.family == model
+    assert resolved.facts == resolve_model(model).facts
+
+
+def test_a_snapshot_with_facts_of_its_own() -> None:
+    """An early snapshot may end sooner than its model."""
+    early = resolve_model("gpt-4o-2024-05-13")
+    assert early.family == "gpt-4o"
+    assert early.facts.shutdown == "2026-10-23"
+    assert resolve_model("gpt-4o").facts.shutdown == "2027-01-14"
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("gpt-5-thinking-high", "gpt-5"),
+        ("gpt-5-thinking-mini", "gpt-5-mini"),
+        ("o3-2025-04-16", "o3"),
+        ("gpt-5.6", "gpt-5.6-sol"),
+        ("gpt-5.6-sol-high", "gpt-5.6-sol"),
+        ("gpt-5-auto", "gpt-6.1-sol"),
+        ("gpt-7-sol-2027-02-03", "gpt-7-sol"),
+        ("ft:gpt-4.1:us::abc", "ft:gpt-4.1:us::abc"),
+    ],
+)
+def test_family(name: str, family: str) -> None:
+    """Reasoning moves between names of one model, but not to another."""
+    assert resolve_model(name).family == family
+
+
+def test_the_short_id_has_the_facts_of_what_serves_it() -> None:
+    """gpt-5.6 is sent as it is and known as gpt-5.6-sol."""
+    model = resolve_model("gpt-5.6")
+    assert model.id == "gpt-5.6"
+    assert model.facts == resolve_model("gpt-5.6-sol").facts
+
+
+def traits(facts: ModelFacts) -> str:
+    """The traits of a model as words."""
+    names = ("reasoning", "summary", "verbosity", "phase", "functions", "vision")
+    words = [name for name in (*names, "prefix_bound") if getattr(facts, name)]
+    return " ".join((facts.sampling, *words))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt-5-next", "never reasoning summary verbosity functions vision"),
+        ("gpt-5.3-sol", "never reasoning summary verbosity phase functions vision"),
+        ("gpt-6.1-x", "never reasoning summary verbosity phase functions vision"),
+        (
+            "gpt-6.2-x",
+            "never reasoning summary verbosity phase functions vision prefix_bound",
+        ),
+        (
+            "gpt-7",
+            "never reasoning summary verbosity phase functions vision prefix_bound",
+        ),
+        ("o5", "never reasoning summary functions vision"),
+        ("o5-mini", "never reasoning summary functions vision"),
+        ("gpt-4.5-preview", "always functions vision"),
+        ("gpt-3.5-turbo-instruct", "always functions vision"),
+    ],
+)
+def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
+    """A model newer than the catalog works by the rules of its family."""
+    facts = resolve_model(name).facts
+    assert traits(facts) == expected
+    assert facts.known_family
+
+
+@pytest.mark.parametrize(
+    "name", ["llama3:8b", "gpt-oss-120b", "gpt-35-turbo", "our-deployment", "omni-1"]
+)
+def test_ids_that_say_nothing(name: str) -> None:
+    """Nothing is sent that a plain model refuses, but an effort may be tried."""
+    model = resolve_model(name)
+    assert traits(model.facts) == "always functions vision"
+    assert not model.facts.known_family
+    assert model.takes_effort("high")
+    assert model.lowest_effort() is None
+    assert model.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [
+        ("ft:gpt-4.1-2025-04-14:us::abc", "gpt-4.1"),
+        ("ft:o4-mini-2025-04-16:us:terse-high", "o4-mini"),
+        ("openai/gpt-5.6-sol", "gpt-5.6-sol"),
+    ],
+)
+def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> None:
+    """All but the prices, which are the tuner's or the router's own."""
+    facts = resolve_model(name).facts
+    expected = resolve_model(like).facts
+    assert facts.prices is None
+    assert expected.prices is not None
+    assert traits(facts) == traits(expected)
+    assert facts.efforts == expected.efforts
+    assert facts.shutdown == expected.shutdown
+
+
+@pytest.mark.parametrize(
+    ("name", "taken", "refused", "lowest"),
+    [
+        ("gpt-5", "minimal", "none", "minimal"),
+        ("gpt-5.2", "xhigh", "minimal", "none"),
+        ("gpt-5-pro", "high", "medium", "high"),
+        ("gpt-6.1-sol", "max", "none", "low"),
+        ("o3", "low", "minimal", "low"),
+    ],
+)
+def test_efforts(name: str, taken: str, refused: str, lowest: str) -> None:
+    """A model tells which efforts it takes."""
+    model = resolve_model(name)
+    assert model.takes_effort(taken)
+    assert not model.takes_effort(refused)
+    assert model.lowest_effort() == lowest
+
+
+def test_efforts_where_there_are_none() -> None:
+    """A plain model takes no effort; an unknown reasoning model may take any."""
+    assert not resolve_model("gpt-4.1").takes_effort("low")
+    assert resolve_model("gpt-4.1").lowest_effort() is None
+    assert resolve_model("gpt-7-sol").takes_effort("max")
+    assert resolve_model("gpt-7-sol").lowest_effort() is None
+
+
+def test_an_unknown_model_of_a_known_family_takes_an_effort_suffix() -> None:
+    """Effort variants work before the catalog knows the model."""
+    model = resolve_model("gpt-7-sol-max")
+    assert (model.id, model.effort) == ("gpt-7-sol", "max")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("gpt-5.6-sol", "GPT-5.6 Sol"),
+        ("gpt-5.6-sol-high", "GPT-5.6 Sol (high)"),
+        ("gpt-5-thinking-mini-minimal", "GPT-5 mini (minimal)"),
+        ("gpt-5.2-pro", "GPT-5.2 pro"),
+        ("gpt-5-chat-latest", "GPT-5 Chat"),
+        ("gpt-5.1-codex-max", "GPT-5.1 Codex Max"),
+        ("gpt-4o-mini", "GPT-4o mini"),
+        ("gpt-5-2025-08-07", "GPT-5 (2025-08-07)"),
+        ("gpt-5-2025-08-07-high", "GPT-5 (2025-08-07, high)"),
+        ("o3-mini-high", "o3-mini (high)"),
+        ("chatgpt-4o-latest", "chatgpt-4o-latest"),
+    ],
+)
+def test_names_for_people(name: str, shown: str) -> None:
+    """A model is called what people call it."""
+    assert resolve_model(name).name == shown
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("gpt-5." + "9" * 5000, id="no-integer"),
+        pytest.param("openai/" * 5000 + "gpt-5", id="wrapped-in-wrappers"),
+    ],
+)
+def test_a_monstrous_name_is_sent_as_it_is(name: str) -> None:
+    """Neither the limit of integers nor that of recursion is reached."""
+    assert resolve_model(name).id == name
+
+
+PIECES = st.sampled_from(
+    (
+        *("gpt-", "o", "5", ".", "9" * 5000, "-", "thinking", "mini", "high", "max"),
+        *("ft:", "openai/", "-2025-08-07", "instant", "\n", "\u0663", "\u00e9", ":"),
+        *CATALOG_ROWS,
+    )
+)
+
+
+@given(st.one_of(st.text(), st.lists(PIECES, max_size=8).map("".join)))
+def test_no_name_raises(name: str) -> None:
+    """Whatever an administrator types is read as a known model or sent as it is."""
+    model = resolve_model(name)
+    if model.effort is None and model.id not in CATALOG_ROWS:
+        assert model.id == name
+    else:
+        assert model.effort in (None, *REASONING_EFFORTS)

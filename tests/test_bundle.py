@@ -1,0 +1,161 @@
+"""What the bundler builds from small projects; how its command answers."""
+
+import re
+from pathlib import Path
+
+import black
+
+from bundle_sample import ENTRY, FRONTMATTER, SAMPLE, WORDS, run_bundle, write
+from bundling.building import build
+from bundling.targets import TARGETS
+
+PIPE, PIPELINE = TARGETS
+
+# ---------------------------------------------------------------- what is built
+
+
+def test_bundle_opens_with_the_frontmatter_and_a_note(tmp_path: Path) -> None:
+    """Line 1 is three quotes; the key lines follow, then where the file comes from."""
+    text = build(PIPE, write(tmp_path, SAMPLE))
+
+    assert text.startswith(
+        f'"""\n{FRONTMATTER}\nBuilt by scripts/bundle.py from pipes/'
+    )
+    opening = text.partition('\n"""')[0].splitlines()
+    key_lines = [line for line in opening if re.match(r"\s*[a-z_]+:", line, re.I)]
+    assert key_lines == FRONTMATTER.splitlines()
+    assert "do not edit" in "".join(opening)
+
+
+def test_modules_stand_after_what_they_import(tmp_path: Path) -> None:
+    """Each module is a chapter under its banner, the entry module last."""
+    text = build(PIPE, write(tmp_path, SAMPLE))
+
+    banners = [line for line in text.splitlines() if line.endswith("====")]
+    assert [banner.split()[1] for banner in banners] == [
+        "openai_responses.words",
+        "owui_chat.replies",
+        "owui_manifold.pipe",
+    ]
+    assert {len(banner) for banner in banners} == {88}
+    assert '"""The words of a greeting."""' not in text
+    assert "# The story of a request.\n#\n# Told in order.\n" in text
+
+
+def test_packages_are_not_mixed(tmp_path: Path) -> None:
+    """A package is finished before the next begins, whoever needs its last module."""
+    late = '"""A late word."""\n\nLATE = "late"\n'
+    entry = ENTRY.replace(
+        "import reply\n", "import reply\nfrom openai_responses.zebra import LATE\n"
+    )
+    files = {
+        "pipes/openai_responses/zebra.py": late,
+        "pipes/owui_manifold/pipe.py": entry,
+    }
+
+    text = build(PIPE, write(tmp_path, SAMPLE | files))
+
+    assert text.index("LATE =") < text.index("def reply(")
+
+
+def test_foreign_imports_are_hoisted_and_merged(tmp_path: Path) -> None:
+    """Each foreign name is imported once, the standard library first."""
+    text = build(PIPE, write(tmp_path, SAMPLE))
+
+    imports = [line for line in text.splitlines() if "import " in line]
+    assert imports == [
+        "import asyncio",
+        "import asyncio as aio",
+        "import os.path",
+        "from collections.abc import AsyncIterator, Callable",
+        "from dataclasses import dataclass, field",
+        "from typing import Literal",
+        "from pydantic import BaseModel",
+        "from pydantic.fields import FieldInfo",
+    ]
+
+
+def test_bodies_are_left_as_they_are(tmp_path: Path) -> None:
+    """What follows the imports of a module stands in the bundle byte for byte."""
+    text = build(PIPE, write(tmp_path, SAMPLE))
+
+    assert WORDS.partition("import FieldInfo\n\n")[2] in text
+    assert ENTRY.partition("import BaseModel\n\n\n")[2] in text
+
+
+def test_black_in_the_editors_mode_changes_nothing(tmp_path: Path) -> None:
+    """One save in Open WebUI's editor leaves the bundle as it is."""
+    text = build(PIPE, write(tmp_path, SAMPLE))
+
+    assert black.format_str(text, mode=black.Mode()) == text
+
+
+def test_pipeline_needs_no_open_webui_version(tmp_path: Path) -> None:
+    """The Pipelines bundle takes modules of both folders."""
+    version = "required_open_webui_version: 0.11.4\n"
+    entry = ENTRY.replace("class Pipe:", "class Pipeline:").replace(version, "")
+    files = SAMPLE | {"pipelines/gpt5_agent/pipeline.py": entry}
+
+    text = build(PIPELINE, write(tmp_path, files))
+
+    assert "class Pipeline:" in text
+    assert "class Greeting:" in text
+    assert version not in text
+
+
+# ------------------------------------------------------------------ the command
+
+
+def test_command_builds_what_exists(tmp_path: Path) -> None:
+    """A bundle without an entry module is no complaint; the other one is written."""
+    write(tmp_path, SAMPLE)
+
+    status, said = run_bundle(tmp_path)
+
+    assert status == 0
+    assert said.startswith("built pipes/openai_responses_manifold.py")
+    assert (tmp_path / PIPE.output).exists()
+    assert not (tmp_path / PIPELINE.output).exists()
+
+
+def test_check_names_the_stale_file_and_writes_nothing(tmp_path: Path) -> None:
+    """A bundle that differs from its sources, or is missing, fails the check."""
+    write(tmp_path, SAMPLE)
+    stale = "pipes/openai_responses_manifold.py is stale"
+
+    missing = run_bundle(tmp_path, "--check")
+    run_bundle(tmp_path)
+    current = run_bundle(tmp_path, "--check")
+    write(tmp_path, {"pipes/openai_responses/words.py": WORDS.replace("hello", "hi")})
+    changed = run_bundle(tmp_path, "--check")
+
+    assert (missing[0], current, changed[0]) == (1, (0, ""), 1)
+    assert missing[1].startswith(stale)
+    assert changed[1].startswith(stale)
+    assert "hello" in (tmp_path / PIPE.output).read_text("utf-8")
+
+
+def test_command_says_what_it_refuses(tmp_path: Path) -> None:
+    """A refusal fails the command with module, line and reason; nothing is written."""
+    entry = ENTRY.replace("import asyncio\n", "import asyncio\nimport requests\n")
+    write(tmp_path, SAMPLE | {"pipes/owui_manifold/pipe.py": entry})
+
+    status, said = run_bundle(tmp_path)
+
+    assert status == 1
+    assert "owui_manifold.pipe, line 15: imports requests; a bundle has" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / PIPE.output).exists()
+
+
+def test_same_bytes_for_any_hash_seed(tmp_path: Path) -> None:
+    """The order of a set decides nothing in the bundle."""
+    write(tmp_path, SAMPLE)
+
+    built = set()
+    for seed in ("0", "1", "4242"):
+        run_bundle(tmp_path, seed=seed)
+        built.add((tmp_path / PIPE.output).read_bytes())
+        (tmp_path / PIPE.output).unlink()
+
+    assert len(built) == 1

@@ -1,0 +1,344 @@
+"""Everything that the bundler refuses, each with its module and line."""
+
+from pathlib import Path
+
+import pytest
+
+from bundle_sample import ENTRY, REPLIES, SAMPLE, WORDS, write
+from bundling.building import build
+from bundling.refusals import BundleRefused
+from bundling.targets import TARGETS
+
+
+def refusals(root: Path, files: dict[str, str]) -> list[tuple[str, int, str]]:
+    """Build the sample with some files replaced: what was refused."""
+    with pytest.raises(BundleRefused) as caught:
+        build(TARGETS[0], write(root, SAMPLE | files))
+    return [(each.module, each.line, each.reason) for each in caught.value.refusals]
+
+
+# Lines that follow the docstring of openai_responses.words (so they begin on line 2),
+# the line that is refused, and words of the reason.
+IN_ONE_MODULE = {
+    "relative import": ("from .errors import X", 2, "a relative import"),
+    "relative sibling": ("from . import errors", 2, "a relative import"),
+    "future import": ("from __future__ import annotations", 2, "a __future__ import"),
+    "our module": ("import openai_responses.sse", 2, "as a module"),
+    "our package": ("from openai_responses import sse", 2, "is no module of ours"),
+    "unknown module": ("from openai_responses.no import X", 2, "is no module of ours"),
+    "later package": ("from owui_chat.no import X", 2, "must not import it"),
+    "star import": ("from json import *", 2, "a star import from json"),
+    "in a function": ("def f() -> None:\n    import json", 3, "below the top level"),
+    "in a class": ("class C:\n    from json import loads", 3, "below the top level"),
+    "in a try": (
+        "try:\n    import json\nexcept E:\n    pass",
+        3,
+        "below the top level",
+    ),
+    "shared line": ("import json; X = 1", 2, "shares its line"),
+    "not allowed": ("import httpx", 2, "imports httpx; a bundle has"),
+    "not allowed from": ("from openai.types import X", 2, "imports openai; a bundle"),
+    "open_webui name": ("from open_webui.env import X", 2, "imported as a module"),
+    "phrase utils": ("# taken from utils", 2, '"from utils"'),
+    "phrase apps": ('X = "from apps"', 2, '"from apps"'),
+    "phrase main": ('X = """\na text from mainland\n"""', 3, '"from main"'),
+    "phrase config": ("from configparser import Error", 2, '"from config"'),
+    "__name__": ("X = __name__", 2, "__name__ means something else"),
+    "__name__ inside": ("def f() -> str:\n    return __name__", 3, "__name__ means"),
+    "__file__": ("X = (\n    __file__\n)", 3, "__file__ means something else"),
+    "__all__": ('__all__ = ["X"]', 2, "__all__ means something else"),
+    "TYPE_CHECKING": ("from typing import TYPE_CHECKING", 2, "TYPE_CHECKING means"),
+    "typing.TYPE_CHECKING": (
+        "import typing\nX = typing.TYPE_CHECKING",
+        3,
+        "TYPE_CHECKING means",
+    ),
+    "quoted argument": ('def f(x: "int") -> None: ...', 2, 'annotation "int"'),
+    "quoted *args": ('def f(*x: "int") -> None: ...', 2, 'annotation "int"'),
+    "quoted return": ('async def f() -> "int": ...', 2, 'annotation "int"'),
+    "quoted variable": ('X: "int" = 1', 2, 'annotation "int"'),
+    "quoted part": ('X: list["int"] = []', 2, 'annotation "int"'),
+    "quoted Annotated": ('X: Annotated["int", "why"] = 1', 2, 'annotation "int"'),
+    "quoted field": ('class C:\n    x: "int"', 3, 'annotation "int"'),
+    "quoted alias": ('X: TypeAlias = "int"', 2, 'annotation "int"'),
+    "local type": (
+        "def f() -> None:\n    class L: ...\n    def g(x: L) -> None: ...",
+        4,
+        "the annotation L is local to f",
+    ),
+    "local field": (
+        "def f(t: type) -> None:\n    class L:\n        x: t",
+        4,
+        "the annotation t is local to f",
+    ),
+    "await in annotation": (
+        "async def f() -> None:\n    def g(x: (await h())) -> None: ...",
+        3,
+        "is not valid here",
+    ),
+    "not Python": ("X = = 1", 2, "is not valid here"),
+    "newer Python": ("type X = int", 2, "is not valid here"),
+    "a call alone": ("f()", 2, "an effect at import"),
+    "if": ("if True:\n    X = 1", 2, "an effect at import"),
+    "for": ("for X in ():\n    pass", 2, "an effect at import"),
+    "while": ("while False:\n    pass", 2, "an effect at import"),
+    "with": ("with f():\n    pass", 2, "an effect at import"),
+    "try": ("try:\n    X = 1\nfinally:\n    pass", 2, "an effect at import"),
+    "augmented": ("X = 1\nX += 1", 3, "an effect at import"),
+    "del": ("X = 1\ndel X", 3, "an effect at import"),
+    "assert": ("assert True", 2, "an effect at import"),
+    "if in a class": (
+        "class C:\n    if True:\n        x = 1",
+        3,
+        "an effect at import",
+    ),
+    "call in a class": ("class C:\n    f()", 3, "an effect at import"),
+    "walrus": ("X = (Y := 1)", 2, "an assignment inside an expression"),
+    "opens a file": ('X = open("x")', 2, "calls open at import"),
+    "asks the clock": ("import time\nX = [time.time()]", 3, "calls time.time"),
+    "asks the clock by name": (
+        "from time import monotonic as now\nclass C:\n    x = now()",
+        4,
+        "calls time.monotonic at import",
+    ),
+    "in a default": (
+        "import os\ndef f(x: str = os.getcwd()) -> None: ...",
+        3,
+        "calls os.getcwd at import",
+    ),
+    "in a decorator": (
+        "import random\n@f(random.random())\nclass C: ...",
+        3,
+        "calls random.random at import",
+    ),
+    "environment": ('import os\nX = os.environ["X"]', 3, "reads the environment"),
+    "environment by name": (
+        'from os import environ\nX = environ.get("X")',
+        3,
+        "os.environ.get at import",
+    ),
+    "global": ("X = 1\ndef f() -> None:\n    global X", 4, "rebinds the global X"),
+    "host class": ("class Filter: ...", 2, "a second host class, Filter"),
+    "host name": ("from asyncio import Event", 2, "a second host class, Event"),
+    "second Pipe": ("class Pipe: ...", 2, "a second host class, Pipe"),
+    "one name twice": ("import json\njson = 1", 3, "json is already json in"),
+    "own import twice": (
+        "from re import compile\nfrom ast import parse as compile",
+        3,
+        "compile is already re.compile in openai_responses.words, line 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_ONE_MODULE)
+def test_refused_in_one_module(case: str, tmp_path: Path) -> None:
+    """Each thing a module must not do is refused at its line."""
+    source, line, words = IN_ONE_MODULE[case]
+    text = f'"""Words."""\n{source}\nWORD = Greeting = "word"\n'
+
+    found = refusals(tmp_path, {"pipes/openai_responses/words.py": text})
+
+    places = [(module, at) for module, at, reason in found if words in reason]
+    assert places == [("openai_responses.words", line)], found
+
+
+FINE = {
+    "values of Literal": 'from typing import Literal\nX: Literal["a"] | None = None',
+    "metadata": 'from typing import Annotated\nX: Annotated[int, "b"] = 1',
+    "name of a type": "def f(e: Exception) -> str:\n    return type(e).__name__",
+    "calls in values": 'import re\nX = re.compile("x")',
+    "called later": "import time\nX = lambda: time.time()",
+    "passed, not called": "import time\ndef f(x: object = time.time) -> None: ...",
+    "placeholder bodies": "class C:\n    pass\nclass D: ...",
+    "local variable": "def f() -> None:\n    L = int\n    x: L = 1",
+    "defined twice here": "X = 1\nX = 2",
+}
+
+
+@pytest.mark.parametrize("case", FINE)
+def test_not_refused(case: str, tmp_path: Path) -> None:
+    """What only looks like something refused is built."""
+    text = f'"""Words."""\n{FINE[case]}\nWORD = Greeting = "word"\n'
+    path = "pipes/openai_responses/words.py"
+
+    assert "WORD" in build(TARGETS[0], write(tmp_path, SAMPLE | {path: text}))
+
+
+# Lines added to owui_chat.replies, which of them is refused, words of the reason.
+ACROSS_MODULES = {
+    "name in two modules": (
+        "WORD = 1",
+        1,
+        "WORD is already openai_responses.words.WORD in openai_responses.words, line 10",
+    ),
+    "foreign name bound twice": (
+        "from re import sub as field",
+        1,
+        "field is already dataclasses.field in openai_responses.words, line 5",
+    ),
+    "foreign name and ours": (
+        "def dataclass() -> None: ...",
+        1,
+        "dataclass is already dataclasses.dataclass",
+    ),
+    "alias of ours": (
+        "from openai_responses.words import WORD as W",
+        1,
+        "an alias for a name of openai_responses.words",
+    ),
+    "second-hand name": (
+        "from openai_responses.words import FieldInfo",
+        1,
+        "openai_responses.words does not define FieldInfo",
+    ),
+    "borrowed name": (
+        "X = FieldInfo",
+        1,
+        "uses FieldInfo without importing it",
+    ),
+    "borrowed inside": (
+        "def f() -> str:\n    return WORD",
+        2,
+        "uses WORD without importing it",
+    ),
+    "later package": (
+        "from owui_manifold.chain import X",
+        1,
+        "owui_chat comes before owui_manifold",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ACROSS_MODULES)
+def test_refused_across_modules(case: str, tmp_path: Path) -> None:
+    """Each thing that separate files allow, but one file does not, is refused."""
+    source, line, words = ACROSS_MODULES[case]
+    text = f"{REPLIES}\n{source}\n"
+    above = len(REPLIES.splitlines()) + 1
+
+    found = refusals(tmp_path, {"pipes/owui_chat/replies.py": text})
+
+    places = [(module, at) for module, at, reason in found if words in reason]
+    assert places == [("owui_chat.replies", above + line)], found
+
+
+def test_cycle_is_refused(tmp_path: Path) -> None:
+    """Two modules that need each other have no order; the circle is spelled out."""
+    sounds = '"""Sounds."""\n\nfrom openai_responses.words import WORD\n'
+    words = WORDS.replace(
+        "import os.path", "import os.path\nfrom openai_responses.sounds import X"
+    )
+    files = {
+        "pipes/openai_responses/sounds.py": sounds,
+        "pipes/openai_responses/words.py": words,
+    }
+
+    assert refusals(tmp_path, files) == [
+        (
+            "openai_responses.sounds",
+            3,
+            "this import closes the cycle openai_responses.words -> "
+            "openai_responses.sounds -> openai_responses.words",
+        )
+    ]
+
+
+def test_module_without_docstring_is_refused(tmp_path: Path) -> None:
+    """A module that says nothing about itself has no banner."""
+    words = WORDS.partition("\n\n")[2]
+
+    found = refusals(tmp_path, {"pipes/openai_responses/words.py": words})
+
+    reason = "a module needs a docstring; it becomes the banner"
+    assert found == [("openai_responses.words", 1, reason)]
+
+
+def test_builtin_hidden_by_another_module_is_refused(tmp_path: Path) -> None:
+    """A builtin that a module uses must not become another module's function."""
+    words = f"{WORDS}\n\ndef reversed(word: str) -> str:\n    return word[::-1]\n"
+    replies = f"{REPLIES}\n\nBACK = tuple(reversed((1, 2)))\n"
+    files = {
+        "pipes/openai_responses/words.py": words,
+        "pipes/owui_chat/replies.py": replies,
+    }
+
+    ((module, line, reason),) = refusals(tmp_path, files)
+
+    assert (module, line) == ("owui_chat.replies", len(replies.splitlines()))
+    assert reason.startswith("uses reversed without importing it")
+
+
+def test_entry_without_host_class_is_refused(tmp_path: Path) -> None:
+    """The host must find its class, defined in the entry module itself."""
+    entry = ENTRY.replace("class Pipe:", "class Pump:")
+
+    found = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
+
+    reason = "the entry module defines no class Pipe"
+    assert found == [("owui_manifold.pipe", 1, reason)]
+
+
+def test_host_class_twice_in_the_entry_is_refused(tmp_path: Path) -> None:
+    """Also the entry module has its class once."""
+    entry = f"{ENTRY}\n\nclass Pipe: ...\n"
+
+    found = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
+
+    line = len(entry.splitlines())
+    assert found == [("owui_manifold.pipe", line, "a second host class, Pipe")]
+
+
+def test_code_in_a_package_init_is_refused(tmp_path: Path) -> None:
+    """Nothing names an `__init__`, so its code would be lost."""
+    init = '"""A package."""\n\nX = 1\n'
+
+    found = refusals(tmp_path, {"pipes/owui_chat/__init__.py": init})
+
+    reason = "a package's __init__ has a docstring only"
+    assert found == [("owui_chat.__init__", 3, reason)]
+
+
+FRONTMATTERS = {
+    "other version": ("version: 1.2.3", "version: 1.2.4", "version is not 1.2.3"),
+    "requirements": ("license: MIT", "license: MIT\nrequirements: x", "in this order"),
+    "missing key": ("author: Someone\n", "", "in this order, title, author, version"),
+    "empty value": ("author: Someone", "author:", "a line without a plain value"),
+    "escape": ("A Pipe", "A \\\\ Pipe", "a line without a plain value"),
+    "no key line": ("title: A Pipe", "A Pipe", "in this order"),
+    "nothing after": (
+        "\nThe story of a request.\n\nTold in order.\n",
+        "",
+        "a sentence must follow",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FRONTMATTERS)
+def test_wrong_frontmatter_is_refused(case: str, tmp_path: Path) -> None:
+    """The key lines are complete, plain, in order, of the project's version."""
+    good, bad, words = FRONTMATTERS[case]
+    entry = ENTRY.replace(good, bad, 1)
+
+    found = refusals(tmp_path, {"pipes/owui_manifold/pipe.py": entry})
+
+    assert [(module, at) for module, at, why in found if words in why] == [
+        ("owui_manifold.pipe", 1)
+    ]
+
+
+def test_everything_is_refused_at_once(tmp_path: Path) -> None:
+    """Who moves code sees all places in one go, in the order of the sources."""
+    files = {
+        "pipes/openai_responses/words.py": WORDS + "\nprint(__name__)\nX = __file__\n",
+        "pipes/owui_chat/replies.py": REPLIES + "\nimport requests\n",
+    }
+
+    found = refusals(tmp_path, files)
+
+    above, below = len(WORDS.splitlines()) + 2, len(REPLIES.splitlines()) + 2
+    assert [(module, line) for module, line, _ in found] == [
+        ("openai_responses.words", above),
+        ("openai_responses.words", above),
+        ("openai_responses.words", above + 1),
+        ("owui_chat.replies", below),
+    ]
