@@ -2547,6 +2547,9 @@ def _wire(record: Record) -> dict[str, Any]:
 # the head of that text. Reasoning that nothing followed is not kept: given back alone it
 # would be refused.
 
+_UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part whose text is the one that follows the marker."""
+
 
 @dataclass(frozen=True, slots=True)
 class Author:
@@ -2612,9 +2615,10 @@ class Keeping:
     def _begin(self, index: int, item: Item) -> Record | None:
         if not (self.pending or item.get("phase") or self._after_message):
             return None
-        text_part = {"type": "output_text", "annotations": []}
-        stub = replayed(item) | {"type": "message", "content": [text_part]}
-        record = self._record((stub,))
+        # Without a phase the text itself is all there is to know of the message.
+        plain = self.pending and not item.get("phase")
+        stub = {**replayed(item), "type": "message", "content": [_UNSHOWN_TEXT]}
+        record = self._record(() if plain else (stub,))
         self._records[index] = record
         return record
 
@@ -2623,10 +2627,11 @@ class Keeping:
         record = self._records.pop(index, None)
         if record is None:
             return None
-        payload = (*record.payload[:-1], _without_shown_text(item))
-        if payload == record.payload:
-            return None
-        return replace(record, payload=payload)
+        before = tuple(i for i in record.payload if item_type(i) != "message")
+        kept = _without_shown_text(item)
+        plain = before and not kept.get("phase") and kept["content"] == [_UNSHOWN_TEXT]
+        payload = before if plain else (*before, kept)
+        return None if payload == record.payload else replace(record, payload=payload)
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()

@@ -21,6 +21,9 @@ from openai_responses.origin import Origin
 from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
 from owui_chat.stored import Record
 
+_UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part whose text is the one that follows the marker."""
+
 
 @dataclass(frozen=True, slots=True)
 class Author:
@@ -86,9 +89,10 @@ class Keeping:
     def _begin(self, index: int, item: Item) -> Record | None:
         if not (self.pending or item.get("phase") or self._after_message):
             return None
-        text_part = {"type": "output_text", "annotations": []}
-        stub = replayed(item) | {"type": "message", "content": [text_part]}
-        record = self._record((stub,))
+        # Without a phase the text itself is all there is to know of the message.
+        plain = self.pending and not item.get("phase")
+        stub = {**replayed(item), "type": "message", "content": [_UNSHOWN_TEXT]}
+        record = self._record(() if plain else (stub,))
         self._records[index] = record
         return record
 
@@ -97,10 +101,11 @@ class Keeping:
         record = self._records.pop(index, None)
         if record is None:
             return None
-        payload = (*record.payload[:-1], _without_shown_text(item))
-        if payload == record.payload:
-            return None
-        return replace(record, payload=payload)
+        before = tuple(i for i in record.payload if item_type(i) != "message")
+        kept = _without_shown_text(item)
+        plain = before and not kept.get("phase") and kept["content"] == [_UNSHOWN_TEXT]
+        payload = before if plain else (*before, kept)
+        return None if payload == record.payload else replace(record, payload=payload)
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()
