@@ -16,8 +16,8 @@ class Ending:
     """The way a run ended.
 
     `kind` is "completed", "incomplete", "failed", "error", "cut" or "refused"; `code`
-    is the API's word for the cause, where it gave one; `sentence` is empty when there
-    is nothing to tell.
+    is the API's word for the cause, where it gave one that is a word; `sentence` is
+    empty when there is nothing to tell.
     """
 
     kind: str
@@ -97,12 +97,14 @@ _BY_STATUS: Mapping[int, str] = {
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete` with this reason."""
     other = f"The answer is not complete{_shown(reason)}. Ask to continue."
-    return Ending("incomplete", reason, _INCOMPLETE.get(reason or "", other))
+    sentence = _INCOMPLETE.get(reason or "", other)
+    return Ending("incomplete", _word_or_none(reason), sentence)
 
 
 def ending_of_failure(kind: str, error: ApiError) -> Ending:
     """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    return Ending(kind, error.code or error.type, failure_sentence(error))
+    code = _word_or_none(error.code or error.type)
+    return Ending(kind, code, failure_sentence(error))
 
 
 def failure_sentence(error: ApiError) -> str:
@@ -135,9 +137,15 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server as it may be shown, or nothing.
+    """Return a word of the server as it may be shown, or nothing."""
+    known = _word_or_none(word)
+    return form.format(known) if known else ""
+
+
+def _word_or_none(word: str | None) -> str | None:
+    """Return `word` if it is one of the API.
 
     Codes and parameter names are small letters, digits of an index, dots, brackets
     and underscores; anything else, a key for example, is not a word of the API.
     """
-    return form.format(word) if word and _WORD.fullmatch(word) else ""
+    return word if word and _WORD.fullmatch(word) else None

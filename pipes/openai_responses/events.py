@@ -156,12 +156,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         return Unknown("[DONE]")
     try:
         wire = json.loads(event.data)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
         raise MalformedEvent("The server sent an event that is not JSON.") from None
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
-    read = _READERS.get(kind)
+    read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
         return Unknown(str(kind))
     try:
@@ -174,13 +174,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 def read_api_error(wire: object) -> ApiError:
     """Return the error of a body, of a response or of either shape of the event."""
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+        wire = wire["error"]
     if isinstance(wire, str):
         return ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
-    nested = wire.get("error")
-    if isinstance(nested, Mapping | str):
-        return read_api_error(nested)
     message = wire.get("message") or wire.get("detail")
     return ApiError(
         code=_text_or_none(wire.get("code")),
@@ -240,9 +239,13 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
     return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
 
 
-def _read_ended(wire: Mapping[str, Any]) -> StreamEvent:
-    status = str(wire["type"]).removeprefix("response.")
-    return ResponseEnded(status, _object(wire["response"]))
+def _ended_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return ResponseEnded(status, _object(wire["response"]))
+
+    return read
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
@@ -270,8 +273,8 @@ _READERS: Mapping[str, _Reader] = {
     "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
     "response.output_item.added": _read_item_added,
     "response.output_item.done": _read_item_done,
-    "response.completed": _read_ended,
-    "response.incomplete": _read_ended,
-    "response.failed": _read_ended,
+    "response.completed": _ended_reader("completed"),
+    "response.incomplete": _ended_reader("incomplete"),
+    "response.failed": _ended_reader("failed"),
     "error": _read_error,
 }

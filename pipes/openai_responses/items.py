@@ -4,7 +4,7 @@ An item stays the dict that the API sent: what it holds beyond the fields we kno
 (`namespace`, `caller`, `fingerprint`, fields of tomorrow) goes back as it came.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Item = dict[str, Any]
@@ -69,7 +69,8 @@ def replayed(item: Item) -> Item:
     """
     kept = {key: value for key, value in item.items() if _is_replayed(key, value)}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = [_replayed_part(part) for part in kept["content"]]
+        parts = [part for part in kept["content"] if isinstance(part, dict)]
+        kept["content"] = [_replayed_part(part) for part in parts]
     return kept
 
 
@@ -81,15 +82,24 @@ def _replayed_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
-def answered_calls(items: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the call ids that have both a call and an output among `items`."""
-    calls: set[str] = set()
-    outputs: set[str] = set()
-    for item in items:
+def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Return the places of the calls and outputs that belong together.
+
+    An output answers a call in front of it, of its own kind; a `call_id` counts once.
+    """
+    calls: dict[str, int] = {}
+    outputs: dict[str, int] = {}
+    for place, item in enumerate(items):
         call_id = item.get("call_id")
-        if isinstance(call_id, str):
-            (outputs if is_call_output(item) else calls).add(call_id)
-    return calls & outputs
+        if not isinstance(call_id, str):
+            continue
+        if is_call(item):
+            calls.setdefault(call_id, place)
+        elif call_id in calls and call_id not in outputs:
+            call = items[calls[call_id]]
+            if CALL_OUTPUTS[item_type(call)] == item_type(item):
+                outputs[call_id] = place
+    return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
 def without_orphans(items: Iterable[Item]) -> list[Item]:
@@ -100,22 +110,23 @@ def without_orphans(items: Iterable[Item]) -> list[Item]:
     rule 5 and the recommended algorithm, e).
     """
     rows = list(items)
-    pairs = answered_calls(rows)
+    pairs = paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
-    for item in rows:
+    lost_call = False
+    for place, item in enumerate(rows):
+        if place not in pairs and (is_call(item) or is_call_output(item)):
+            lost_call = lost_call or is_call(item)
+            continue
+        # What led to several calls stays as long as one of them does.
+        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+            dangling = []
+        lost_call = False
         if is_reasoning(item):
             dangling.append(item)
-        elif (is_call(item) or is_call_output(item)) and item.get(
-            "call_id"
-        ) not in pairs:
-            if is_call(item):
-                dangling = []
         else:
-            if not _comes_from_outside(item):
-                kept += dangling
+            kept += [*dangling, item]
             dangling = []
-            kept.append(item)
     return kept
 
 

@@ -127,7 +127,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream,
-        "include": _include(model, settings),
+        "include": _include(model, effort, settings),
         "reasoning": _reasoning(model, effort, body, settings) or None,
         "text": _text_object(model, body, settings) or None,
         "tools": list(settings.tools) or None,
@@ -145,7 +145,7 @@ def _effort(
     """Return the effort to send, or None to leave it to the model."""
     asked = _own(body, "reasoning").get("effort") or body.get("reasoning_effort")
     chosen = asked or settings.effort or model.effort
-    if not isinstance(chosen, str) or not model.facts.reasoning:
+    if not isinstance(chosen, str):
         return None
     return chosen if model.takes_effort(chosen) else None
 
@@ -164,7 +164,7 @@ def _reasoning(
     settings: Settings,
 ) -> dict[str, Any]:
     """Return the `reasoning` object: the caller's own keys, then ours."""
-    if not model.facts.reasoning:
+    if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in _own(body, "reasoning").items() if k != "effort"}
     resolved = effort or model.facts.default_effort
@@ -177,7 +177,7 @@ def _text_object(
     model: ResolvedModel, body: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
     """Return the `text` object: the caller's own keys, then the verbosity."""
-    own = dict(_own(body, "text"))
+    own = _own(body, "text")
     verbosity = own.pop("verbosity", None) or body.get("verbosity")
     verbosity = verbosity or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -185,10 +185,17 @@ def _text_object(
     return own
 
 
-def _include(model: ResolvedModel, settings: Settings) -> list[str] | None:
+def _include(
+    model: ResolvedModel, effort: str | None, settings: Settings
+) -> list[str] | None:
     """Ask for the reasoning itself: without a store there is no other way back."""
-    wanted = model.facts.reasoning and settings.encrypted_reasoning
+    wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else None
+
+
+def _reasons(model: ResolvedModel, effort: str | None) -> bool:
+    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    return model.facts.reasoning or effort is not None
 
 
 def _renamed(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,9 +212,11 @@ def _renamed(body: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _own(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _own(body: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the caller's object of that name; null in it means not given, too."""
     value = body.get(key)
-    return value if isinstance(value, Mapping) else {}
+    pairs = value.items() if isinstance(value, Mapping) else ()
+    return {name: given for name, given in pairs if given is not None}
 
 
 def _first_complaint(error: ValidationError) -> str:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import aiohttp
 
@@ -41,9 +41,12 @@ _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go, and with which key; the key is in no `repr`."""
+    """Where requests go, and with which key.
 
-    base_url: str
+    Neither is in a `repr`: an address can hold a password.
+    """
+
+    base_url: str = field(repr=False)
     api_key: str = field(repr=False)
 
     def url(self, path: str) -> str:
@@ -52,7 +55,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name, without the credentials that an address may hold."""
+        """The server's name; raises InvalidRequest for an unusable base."""
         return urlsplit(normalized_base_url(self.base_url)).hostname or ""
 
 
@@ -62,14 +65,29 @@ def normalized_base_url(text: str) -> str:
     Takes what people paste: with or without `/v1`, with a slash at the end, or with
     the `/responses` of the endpoint itself.
     """
-    parts = urlsplit(text.strip() or DEFAULT_BASE_URL)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = _url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
         raise InvalidRequest(
             "BASE_URL is not an http or https address. An administrator has to "
             f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
         )
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "BASE_URL holds a user name or a password, which cannot be sent beside "
+            "API_KEY. An administrator has to take it out in the valves of this pipe."
+        )
     path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/") or "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else."""
+    try:
+        parts = urlsplit(text)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, a port that is no number
+        return None
+    return parts if sound and parts.scheme in ("http", "https") else None
 
 
 class Answer:
@@ -111,7 +129,7 @@ class Answer:
             raise ConnectionFailed(
                 "The connection to the model's server broke."
             ) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             wire = None
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
             return wire
@@ -159,9 +177,12 @@ class _Pool:
             await session.close()
 
     def _close_later(self) -> None:
+        session, self._session = self._session, None  # at once: no run may borrow it
+        if session is None:
+            return
         # A task, held until it is done: a connector closed straight from a timer
         # warns "never awaited" on aiohttp 3.14.
-        task = asyncio.get_running_loop().create_task(self.close())
+        task = asyncio.get_running_loop().create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -237,6 +258,11 @@ async def _send(
             f"The model's server at {endpoint.host} cannot be reached. Try again; if "
             "it lasts, an administrator has to check BASE_URL in the valves."
         ) from None
+    except ValueError:  # a line break in the key, a host that no name server knows
+        raise InvalidRequest(
+            "API_KEY or BASE_URL holds characters that cannot be sent. "
+            "An administrator has to correct it in the valves of this pipe."
+        ) from None
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
@@ -244,8 +270,8 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     try:
         body = await response.content.read(_MAX_ERROR_BODY)
         error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError):  # no body, or not JSON: the status says it
-        error = ApiError()
+    except (*_NETWORK_ERRORS, ValueError, RecursionError):
+        error = ApiError()  # no body, or not JSON: the status says it
     return ApiRefused(
         refusal_sentence(response.status, error, model), response.status, error
     )

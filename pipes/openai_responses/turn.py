@@ -11,7 +11,8 @@ Events in, run events out, no effect anywhere. An item is *unknown* until its
     final snapshot   opened and ended   ended             ignored
 
 "Kept for later" is shown when the item is known: the name of a call comes from the
-item alone (responses-api.md §3). Texts that end are authoritative: what a person has
+item alone (responses-api.md §3). What follows the end of the response is ignored in
+every state. Texts that end are authoritative: what a person has
 not seen of them yet is shown, and the ended item is the wire's own dict.
 """
 
@@ -71,6 +72,9 @@ class Turn:
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event; return what it means to those who watch the run."""
+        return [] if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
             case Delta():
                 return self._grow(event)
@@ -113,7 +117,7 @@ class Turn:
         self._open[output_index] = {}
         events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
         for early in self._early.pop(output_index, ()):
-            events += self.feed(early)
+            events += self._take(early)
         return events
 
     def _end(self, output_index: int, item: Item) -> list[RunEvent]:
@@ -157,10 +161,11 @@ class Turn:
         ]
 
     def close(self) -> list[RunEvent]:
-        """Show the text of messages that were never announced; nothing else comes."""
+        """Show what messages said that were never announced; nothing else comes."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
-            if any(early.kind == "text" for early in self._early[output_index]):
+            kinds = {early.kind for early in self._early[output_index]}
+            if kinds & {"text", "refusal"}:
                 message = {"type": "message", "role": "assistant", "content": []}
                 events += self._start(output_index, message)
         return events

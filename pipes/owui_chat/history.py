@@ -9,18 +9,26 @@ where their marker stands.
 from collections.abc import Iterable, Mapping, Sequence
 
 from openai_responses.items import (
+    CALL_OUTPUTS,
     Item,
     has_encrypted_reasoning,
     is_call,
     is_reasoning,
     item_type,
     message_text,
+    replayed,
     without_orphans,
 )
 from openai_responses.origin import Origin
 from owui_chat.markers import Marked, split_at_markers
 from owui_chat.messages import Answered, Called, Returned, Said, Stretch
 from owui_chat.stored import Record
+
+_RETURNED_TYPES = frozenset(
+    {"message", "reasoning", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
+)
+"""What goes back of a run; earlier writers also kept searches and whole pictures,
+which the API would look up by an id that it never stored."""
 
 
 def build_input(
@@ -73,10 +81,12 @@ class _RunHistory:
             for piece in pieces
             if piece.ulid in records
         }
-        self._waiting = {u: list(r.payload) for u, r in self._records.items()}
-        self._shown_calls = {s.call_id for s in run if isinstance(s, Called)}
+        self._waiting = {
+            ulid: [replayed(item) for item in record.payload if _may_return(item)]
+            for ulid, record in self._records.items()
+        }
         self._ulid_of_call = {
-            str(item["call_id"]): ulid
+            str(item.get("call_id")): ulid
             for ulid, record in self._records.items()
             for item in record.payload
             if is_call(item)
@@ -101,7 +111,7 @@ class _RunHistory:
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
-            if is_call(item) and item["call_id"] == call.call_id:
+            if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
                 return self._allowed(ulid, waiting[: place + 1])
         return [
@@ -116,25 +126,26 @@ class _RunHistory:
     def _piece(self, piece: Marked) -> list[Item]:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and item_type(kept[-1]) == "message" else None
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
         if not piece.text:
             return kept
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry, and calls without a card."""
+        """Leave out the reasoning that this request may not carry.
+
+        A call whose card is gone stays for now: it tells which reasoning has to leave
+        with it.
+        """
         if not items:
             return []
         reader = self._reader
         readable = bool(reader and reader.may_read(self._records[ulid].origin))
-        return [item for item in items if self._is_allowed(item, readable)]
-
-    def _is_allowed(self, item: Item, readable: bool) -> bool:
-        if is_reasoning(item):
-            return readable and has_encrypted_reasoning(item)
-        if is_call(item):
-            return item["call_id"] in self._shown_calls
-        return True
+        return [
+            item
+            for item in items
+            if not is_reasoning(item) or (readable and has_encrypted_reasoning(item))
+        ]
 
 
 def _split(
@@ -145,15 +156,28 @@ def _split(
     return stretch
 
 
+def _may_return(item: Item) -> bool:
+    """Say whether a kept item has a place in a later request."""
+    return item_type(item) in _RETURNED_TYPES
+
+
+def _is_answer(item: Item) -> bool:
+    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
 def _message_item(kept: Item | None, shown: str) -> Item:
     """Return a message of the model, in its own bytes unless a person edited it."""
+    part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
-        part = {"type": "output_text", "text": shown, "annotations": []}
         return {"type": "message", "role": "assistant", "content": [part]}
     if message_text(kept).strip() == shown:
         return kept
-    parts = kept.get("content") or [{}]
-    part = {"type": "output_text", "annotations": [], "text": shown}
-    if len(parts) == 1 and parts[0].get("type") == "output_text":
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
         part = {**parts[0], "text": shown}
     return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"

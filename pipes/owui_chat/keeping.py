@@ -71,7 +71,6 @@ class Keeping:
                 self._after_message = True
                 return self._amend(event.index, event.item)
             case ItemEnded():
-                self._after_message = False
                 self._wait(event.item)
         return None
 
@@ -103,8 +102,8 @@ class Keeping:
             return None
         before = tuple(i for i in record.payload if item_type(i) != "message")
         kept = _without_shown_text(item)
-        plain = before and not kept.get("phase") and kept["content"] == [_UNSHOWN_TEXT]
-        payload = before if plain else (*before, kept)
+        is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+        payload = before if before and is_plain else (*before, kept)
         return None if payload == record.payload else replace(record, payload=payload)
 
     def _record(self, message: tuple[Item, ...]) -> Record:

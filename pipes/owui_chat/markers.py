@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+# A query has a limit, so that a hostile text is read in one pass.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]*)?\]:[ \t]*\#?"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
 )
 _V1 = (
     r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]*)?\)"
+    r"(?:\?[^)\n]{0,500})?\)"
 )
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
 _FOREIGN = (
@@ -72,10 +73,11 @@ def split_at_markers(text: str) -> Iterator[Marked]:
 
 def without_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    if not has_marker(text):
-        return text
-    pieces = (piece.text for piece in split_at_markers(text))
-    return "\n\n".join(piece for piece in pieces if piece)
+    # More than once, because a line of another pipe may only now stand alone.
+    while has_marker(text):
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
 
 
 def _named(match: re.Match[str]) -> str:

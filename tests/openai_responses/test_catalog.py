@@ -7,8 +7,8 @@ from typing import Any
 
 import black
 import pytest
-from catalog.generate import CATALOG_FILE, FACTS_FILE, merge_facts, render_catalog
 
+from catalog.generate import CATALOG_FILE, FACTS_FILE, merge_facts, render_catalog
 from openai_responses.catalog import (
     CATALOG_ALIASES,
     CATALOG_ROWS,

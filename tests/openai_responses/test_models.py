@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from catalog.generate import FACTS_FILE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog.generate import FACTS_FILE
 from openai_responses.catalog import CATALOG_ROWS
 from openai_responses.models import REASONING_EFFORTS, ModelFacts, resolve_model
 

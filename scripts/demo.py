@@ -1,0 +1,180 @@
+"""A real Open WebUI on this machine with the pipe in it.
+
+Started by `scripts/demo`, which sets up what is missing. With OPENAI_API_KEY in the
+environment the pipe talks to OpenAI, without it to the simulator.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hosts.client import Json, OpenWebUIError
+from hosts.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import install_pipe
+from progress import Progress
+from simulator import Simulator
+from two_turns import check_two_turns
+
+BUILT_PIPE = Path(__file__).resolve().parents[1] / "pipes/openai_responses_manifold.py"
+FUNCTION_ID = "openai_responses"
+USUAL_PORT = 8080
+TICK_SECONDS = 0.5
+STOPPED = 130
+# What the way to OpenAI may need besides the key.
+WAY_OUT = (
+    "OPENAI_API_KEY",
+    *("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """Whom the pipe talks to."""
+
+    sentence: str
+    valves: Json
+    environment: dict[str, str] = field(default_factory=dict)
+    simulator: Simulator | None = None
+
+
+async def demo(options: argparse.Namespace) -> int:
+    """Boot, install, then serve until stopped; or check two turns and leave."""
+    source = BUILT_PIPE.read_text()
+    async with AsyncExitStack() as running:
+        upstream = await choose_upstream(running)
+        print(upstream.sentence)
+        server = OpenWebUI(
+            home=options.keep_data, port=options.port, env=upstream.environment
+        )
+        async with moving("Open WebUI boots"):
+            await running.enter_async_context(server)
+        admin, valves = server.admin, upstream.valves
+        models = await install_pipe(admin, FUNCTION_ID, source, valves)
+        if not models:
+            raise BootError(f"The pipe shows no models:\n{server.log()[-4000:]}")
+        print(f"The pipe is installed for everybody, with {len(models)} models.")
+        if options.check:
+            return await check_two_turns(admin, models[0], upstream.simulator)
+        print_login(server)
+        return await serve(server)
+
+
+async def choose_upstream(running: AsyncExitStack) -> Upstream:
+    """OpenAI if there is a key, else the simulator."""
+    if os.environ.get("OPENAI_API_KEY"):
+        # None: whatever an earlier demo stored, the valves' defaults hold, and the
+        # key reaches the pipe by the environment and no file
+        return Upstream(
+            "OPENAI_API_KEY is set: the pipe talks to OpenAI.",
+            {"BASE_URL": None, "API_KEY": None},
+            {name: os.environ[name] for name in WAY_OUT if name in os.environ},
+        )
+    simulator = await running.enter_async_context(Simulator())
+    return Upstream(
+        "OPENAI_API_KEY is not set: the pipe talks to the simulator on this machine, "
+        "whose answers are made up.",
+        {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key},
+        simulator=simulator,
+    )
+
+
+def print_login(server: OpenWebUI) -> None:
+    """Say where to go next."""
+    print(f"\n    {server.url}")
+    print(f"    e-mail {ADMIN_EMAIL}, password {ADMIN_PASSWORD}\n")
+    print("Ctrl-C ends it.", flush=True)
+
+
+async def serve(server: OpenWebUI) -> int:
+    """Stay until the server ends, which it does not do by itself."""
+    while server.is_running:  # noqa: ASYNC110 - a process sets no event
+        await asyncio.sleep(TICK_SECONDS)
+    print(f"Open WebUI has ended:\n{server.log()[-4000:]}", file=sys.stderr)
+    return 1
+
+
+@asynccontextmanager
+async def moving(step: str) -> AsyncIterator[None]:
+    """Show that a step goes on."""
+    progress = Progress(step)
+    ticking = asyncio.create_task(_tick(progress))
+    try:
+        yield
+    finally:
+        ticking.cancel()
+        progress.end()
+
+
+async def _tick(progress: Progress) -> None:
+    while True:
+        progress.show()
+        await asyncio.sleep(TICK_SECONDS)
+
+
+async def until_stopped(options: argparse.Namespace) -> int:
+    """Run the demo; the first signal ends it in order, later ones change nothing."""
+    work = asyncio.ensure_future(demo(options))
+
+    def stop() -> None:
+        if not work.cancelling():
+            work.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        print("\nEnded.", file=sys.stderr)
+        return STOPPED if options.check else 0
+    except TimeoutError:
+        print("\nOpen WebUI took too long to answer.", file=sys.stderr)
+        return 1
+    except (BootError, OpenWebUIError, OSError) as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+
+
+def read_options(arguments: list[str]) -> argparse.Namespace:
+    """The command line, with a port that nobody listens on."""
+    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
+    parser.add_argument("--port", type=int, help=f"instead of {USUAL_PORT}")
+    parser.add_argument(
+        "--keep-data",
+        type=lambda given: Path(given).resolve(),
+        metavar="DIR",
+        help="keep chats and settings there; a second start goes on with them",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="have one chat of two turns, say what was replayed, and exit 0 or 1",
+    )
+    options = parser.parse_args(arguments)
+    if options.port and not is_free(options.port):
+        parser.error(f"somebody listens on port {options.port} already")
+    options.port = options.port or (USUAL_PORT if is_free(USUAL_PORT) else free_port())
+    return options
+
+
+def is_free(port: int) -> bool:
+    """Whether a server can listen on a port of 127.0.0.1."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(until_stopped(read_options(sys.argv[1:]))))

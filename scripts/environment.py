@@ -1,0 +1,146 @@
+"""A virtual environment that holds what a requirement file pins."""
+
+import hashlib
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from progress import Progress
+
+POLL_SECONDS = 0.5
+LOG_LINES = 15
+# environments of their own inside the first one, and the lock held meanwhile
+KEPT = ("hosts", "setup.lock")
+
+NO_VENV = """\
+This Python cannot make virtual environments: {python}
+Install its venv module (Debian and Ubuntu: apt-get install python3-venv), or uv."""
+NOT_INSTALLED = """\
+Installing {name} did not work. The end of what the installer said:
+{log}"""
+
+
+class InstallationError(Exception):
+    """An environment could not be made."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A directory, with the requirement file that says what is in it."""
+
+    name: str
+    directory: Path
+    requirements: Path
+
+    @property
+    def python(self) -> Path:
+        """The environment's interpreter."""
+        return self.directory / "bin/python"
+
+    @property
+    def stamp(self) -> Path:
+        """The file that is there only once everything else is."""
+        return self.directory / "installed.txt"
+
+    @property
+    def log(self) -> Path:
+        """What the installer said."""
+        return self.directory / "install.log"
+
+    def make_current(self, uv: str | None) -> None:
+        """Leave a current environment alone; make any other anew."""
+        if self.is_current():
+            return
+        self._clear()
+        self._create(uv)
+        self._install(uv)
+        self.stamp.write_text("\n".join([*self._expected(), str(self._installed())]))
+
+    def is_current(self) -> bool:
+        """The stamp fits, no package is gone, the interpreter starts."""
+        if not self.stamp.exists():
+            return False
+        *expected, installed = self.stamp.read_text().splitlines()
+        if expected != self._expected() or self._installed() < int(installed):
+            return False
+        return self._starts()
+
+    def _expected(self) -> list[str]:
+        digest = hashlib.sha256(self.requirements.read_bytes()).hexdigest()
+        return [f"Python {platform.python_version()}", digest]
+
+    def _installed(self) -> int:
+        return sum(1 for _ in self.directory.glob("lib/*/site-packages/*.dist-info"))
+
+    def _starts(self) -> bool:
+        try:
+            tried = subprocess.run([self.python, "-c", ""], check=False)
+        except OSError:
+            return False
+        return tried.returncode == 0
+
+    def _clear(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.stamp.unlink(missing_ok=True)
+        for entry in self.directory.iterdir():
+            if entry.name in KEPT:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+    def _create(self, uv: str | None) -> None:
+        progress = Progress(f"{self.name}: a new environment")
+        # the base interpreter: this one may lie in the directory just cleared
+        base = getattr(sys, "_base_executable", sys.executable)
+        options = ["--without-pip"] if uv else []
+        command = [base, "-m", "venv", *options, str(self.directory)]
+        made = subprocess.run(command, check=False, capture_output=True)
+        if made.returncode:
+            raise InstallationError(NO_VENV.format(python=base))
+        progress.end(f"Python {platform.python_version()}")
+
+    def _install(self, uv: str | None) -> None:
+        progress = Progress(f"{self.name}: {'uv' if uv else 'pip'}")
+        if self._run(self._installer(uv), progress):
+            progress.end("failed")
+            said = "\n".join(self.log.read_text().splitlines()[-LOG_LINES:])
+            raise InstallationError(NOT_INSTALLED.format(name=self.name, log=said))
+        progress.end(f"{self._installed()} packages")
+
+    def _installer(self, uv: str | None) -> list[str]:
+        if uv:
+            pip = [uv, "pip", "install", "--python", str(self.python)]
+        else:
+            pip = [str(self.python), "-m", "pip", "install", "--no-input"]
+            pip += ["--disable-pip-version-check", "--progress-bar", "off"]
+        return [*pip, "--no-deps", "-r", str(self.requirements)]
+
+    def _run(self, command: list[str], progress: Progress) -> int:
+        wanted = len(self.requirements.read_text().splitlines())
+        before = self._installed()
+        with self.log.open("wb") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        try:
+            while True:
+                try:
+                    return process.wait(POLL_SECONDS)
+                except subprocess.TimeoutExpired:
+                    progress.show(self._so_far(before, wanted))
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+
+    def _so_far(self, before: int, wanted: int) -> str:
+        # pip fetches everything before it installs anything
+        if installed := self._installed() - before:
+            return f"{installed} of {wanted} packages installed"
+        fetched = self.log.read_text(errors="replace").count("Collecting ")
+        return f"{fetched} of {wanted} packages fetched" if fetched else "fetching"

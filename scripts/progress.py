@@ -1,0 +1,43 @@
+"""What a person sees while something takes its time."""
+
+import sys
+import time
+from typing import TextIO
+
+QUIET_SECONDS = 10  # between two lines where the output is not a terminal
+WIDTH = 79
+
+
+class Progress:
+    """One step: a line that moves on a terminal, with the seconds it took."""
+
+    def __init__(self, step: str, output: TextIO = sys.stderr) -> None:
+        """The clock starts here."""
+        self.step, self.output = step, output
+        self._began = self._shown = time.monotonic()
+        self._moves = output.isatty()
+
+    @property
+    def seconds(self) -> float:
+        """How long the step has taken so far."""
+        return time.monotonic() - self._began
+
+    def show(self, state: str = "") -> None:
+        """Say how far the step has come, every few seconds at most in a file."""
+        now = time.monotonic()
+        if self._moves:
+            self.output.write("\r" + self._line(state).ljust(WIDTH)[:WIDTH])
+        elif now - self._shown >= QUIET_SECONDS:
+            self._shown = now
+            self.output.write(self._line(state) + "\n")
+        self.output.flush()
+
+    def end(self, state: str = "") -> None:
+        """Leave the step's last line standing."""
+        start = "\r" if self._moves else ""
+        line = self._line(state)
+        self.output.write(start + (line.ljust(WIDTH) if start else line) + "\n")
+        self.output.flush()
+
+    def _line(self, state: str) -> str:
+        return f"{self.step}: {state}  [{self.seconds:.0f} s]".replace(":   [", "  [")

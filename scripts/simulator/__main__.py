@@ -1,0 +1,40 @@
+"""Run the stand-in by hand: ``python -m simulator``."""
+
+import argparse
+import asyncio
+import contextlib
+
+from simulator.catalogue import ALL_SCENARIOS
+from simulator.profiles import PROFILES
+from simulator.scenario import words_of
+from simulator.server import Simulator
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return the port and the profile."""
+    parser = argparse.ArgumentParser(prog="simulator", description=__doc__)
+    parser.add_argument("--port", type=int, default=8402, help="0 takes a free one")
+    parser.add_argument("--profile", choices=sorted(PROFILES), default="strictest")
+    return parser.parse_args()
+
+
+async def serve(port: int, profile: str) -> None:
+    """Serve until interrupted."""
+    async with Simulator(profile, port=port) as simulator:
+        print(f"base URL  {simulator.base_url}")
+        print(f"key       {simulator.api_key}")
+        print(f"profile   {profile}: {simulator.profile.line}")
+        print("Put sim:NAME into a message to choose what happens:\n")
+        print("\n".join(words_of(ALL_SCENARIOS)), flush=True)
+        await asyncio.Event().wait()
+
+
+def main() -> None:
+    """Run until Ctrl-C."""
+    arguments = parse_arguments()
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve(arguments.port, arguments.profile))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""What a request asks, as a scenario sees it."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.items_check import ANSWERS, kind_of
+from simulator.models import ModelFacts
+
+Item = Mapping[str, Any]
+SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request that was found valid."""
+
+    body: Mapping[str, Any]
+    items: Sequence[Item]
+    model: ModelFacts
+    effort: str | None
+    reasoning_given: int = 0
+
+    @property
+    def turn(self) -> int:
+        """Which turn of the chat this is, counted by user messages."""
+        return sum(item.get("role") == "user" for item in self.items)
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the model reasons at this effort."""
+        return self.effort not in (None, "none")
+
+    @property
+    def wants_summary(self) -> bool:
+        """Whether a summary of the reasoning was asked for."""
+        return bool((self.body.get("reasoning") or {}).get("summary"))
+
+    @property
+    def said(self) -> str:
+        """The text of the last user message."""
+        users = [item for item in self.items if item.get("role") == "user"]
+        return text_of(users[-1]) if users else ""
+
+    @property
+    def outputs(self) -> list[Item]:
+        """The outputs of calls since the last user message."""
+        return [item for item in self._since() if kind_of(item) in ANSWERS]
+
+    @property
+    def rounds(self) -> int:
+        """How many batches of outputs came in since the last user message."""
+        kinds = [kind_of(item) in ANSWERS for item in self._since()]
+        starts = zip([False, *kinds], kinds, strict=False)
+        return sum(is_output and not before for before, is_output in starts)
+
+    def tools(self, kind: str) -> list[Item]:
+        """Return the offered tools of one type."""
+        return [tool for tool in self.body.get("tools") or [] if tool["type"] == kind]
+
+    def _since(self) -> Sequence[Item]:
+        roles = [item.get("role") for item in self.items]
+        last = max((i for i, role in enumerate(roles) if role == "user"), default=-1)
+        return self.items[last + 1 :]
+
+    def words(self) -> dict[str, str]:
+        """Return the words that a transcript may leave open as ``$name``."""
+        given = self.reasoning_given
+        functions, customs = self.tools("function"), self.tools("custom")
+        arguments = arguments_for(functions[0] if functions else {})
+        return {
+            "turn": str(self.turn),
+            "given": f"{given} reasoning item{'' if given == 1 else 's'}",
+            "said": shorten(self.said),
+            "output": " | ".join(shorten(output_text(one)) for one in self.outputs),
+            "tool": functions[0]["name"] if functions else "get_weather",
+            "arguments": arguments,
+            "other": arguments.replace("Zürich", "東京").replace("example", "another"),
+            "custom": customs[0]["name"] if customs else "apply_note",
+        }
+
+
+def as_items(given: str | Sequence[Item]) -> Sequence[Item]:
+    """Return an input as a list of items."""
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return given
+
+
+def text_of(message: Item) -> str:
+    """Return the text of a message whose content is a string or a list of parts."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if "text" in part)
+
+
+def output_text(item: Item) -> str:
+    """Return the text of a call's output."""
+    output = item["output"]
+    if isinstance(output, str):
+        return output
+    return " ".join(part.get("text", part["type"]) for part in output)
+
+
+def shorten(text: str) -> str:
+    """Return one line of at most two hundred characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
+
+
+def arguments_for(tool: Item) -> str:
+    """Return plausible arguments for a function tool as JSON."""
+    schema = tool.get("parameters") or {}
+    if "properties" not in schema:
+        return "{}" if tool else '{"city":"Zürich"}'
+    return json.dumps(
+        dict(_plausible(schema)), ensure_ascii=False, separators=(",", ":")
+    )
+
+
+def _plausible(schema: Item) -> Iterator[tuple[str, Any]]:
+    required = schema.get("required", list(schema["properties"]))
+    for name, inner in schema["properties"].items():
+        if name in required:
+            yield name, _plausible_value(name, inner)
+
+
+def _plausible_value(name: str, schema: Item | bool) -> Any:
+    if isinstance(schema, bool):
+        return "example"
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type", "string")
+    if isinstance(kind, list):
+        kind = kind[0]
+    if kind == "object":
+        return dict(_plausible(schema)) if schema.get("properties") else {}
+    samples = {"integer": 3, "number": 1.5, "boolean": True, "array": [], "null": None}
+    texts = {"city": "Zürich", "location": "Zürich", "query": "weather", "a": "1"}
+    return samples.get(kind, texts.get(name, "example"))

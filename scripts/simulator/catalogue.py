@@ -1,0 +1,19 @@
+"""All scenarios by name."""
+
+from collections.abc import Mapping
+
+from simulator.scenario import Scenario
+from simulator.scenarios_chat import CHAT_SCENARIOS
+from simulator.scenarios_faults import FAULT_SCENARIOS
+from simulator.scenarios_http import HTTP_SCENARIOS
+from simulator.scenarios_tools import TOOL_SCENARIOS
+from simulator.tasks import TASK
+
+ALL_SCENARIOS = (
+    *CHAT_SCENARIOS,
+    *TOOL_SCENARIOS,
+    *FAULT_SCENARIOS,
+    *HTTP_SCENARIOS,
+    TASK,
+)
+SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in ALL_SCENARIOS}

@@ -1,0 +1,187 @@
+"""What the API knows about each model.
+
+The table is taken from the published facts (responses-api.md §5) on its own: it shares
+nothing with the client under test, so a mistake there cannot hide here.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+REASONING_TO_MAX = ("low", "medium", "high", "xhigh", "max")
+SWITCHABLE_TO_MAX = ("none", *REASONING_TO_MAX)
+SWITCHABLE_TO_XHIGH = ("none", "low", "medium", "high", "xhigh")
+THREE = ("low", "medium", "high")
+UPPER = ("medium", "high", "xhigh")
+GPT_5 = ("minimal", "low", "medium", "high")
+SNAPSHOT = re.compile(r"^(?P<name>.+)-(?P<date>\d{4}-\d{2}-\d{2})$")
+SERIES = re.compile(r"^gpt-(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<omni>o)?")
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """One model: its efforts in rising order, its default, and its limits."""
+
+    id: str
+    efforts: tuple[str, ...] = ()
+    default_effort: str | None = None
+    max_input: int = 922_000
+    max_output: int = 128_000
+    snapshot: str | None = None
+    shutdown: str | None = None
+    verbosities: tuple[str, ...] = ("low", "medium", "high")
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the model can reason at all."""
+        return bool(self.efforts)
+
+    @property
+    def family(self) -> str:
+        """The series whose reasoning this model can read, such as ``gpt-5.6``."""
+        return family_of(self.id)
+
+    @property
+    def series(self) -> tuple[int, int]:
+        """The version as a pair that compares, (0, 0) outside ``gpt-``."""
+        found = SERIES.match(self.id)
+        if found is None:
+            return (0, 0)
+        return int(found["major"]), int(found["minor"] or 0)
+
+    @property
+    def binds_reasoning_to_prefix(self) -> bool:
+        """Whether replayed reasoning counts only behind the history it had."""
+        return self.series >= (6, 2)
+
+    @property
+    def writes_cache_explicitly(self) -> bool:
+        """Whether cache writes are counted and breakpoints are accepted."""
+        return self.series >= (5, 6)
+
+
+def family_of(model: str) -> str:
+    """Return the series of a model id: ``gpt-5.2-pro`` is of ``gpt-5.2``."""
+    found = SERIES.match(model)
+    return found[0] if found else model.split("-", 1)[0]
+
+
+def _row(ids: str, efforts: tuple[str, ...], default: str | None) -> list[ModelFacts]:
+    return [ModelFacts(id, efforts, default) for id in ids.split()]
+
+
+def _limited(
+    rows: list[ModelFacts], max_input: int, max_output: int, shutdown: str | None = None
+) -> list[ModelFacts]:
+    return [
+        replace(row, max_input=max_input, max_output=max_output, shutdown=shutdown)
+        for row in rows
+    ]
+
+
+def _current() -> Iterator[ModelFacts]:
+    to_max = "gpt-6-astra gpt-6.2-astra gpt-6.1-sol gpt-6.2-sol gpt-6-astra-law"
+    yield from _row(f"{to_max} gpt-6.2-astra-law", REASONING_TO_MAX, "medium")
+    yield from _row("gpt-6-cyber gpt-6-rosalind", REASONING_TO_MAX, "medium")
+    six = "gpt-6.1-terra gpt-6-sol gpt-6-luna"
+    five_six = "gpt-5.6 gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-5.6-cyber"
+    yield from _row(f"{six} {five_six}", SWITCHABLE_TO_MAX, "medium")
+    yield from _row("gpt-5.5", SWITCHABLE_TO_XHIGH, "medium")
+    yield from _row("gpt-5.4", SWITCHABLE_TO_XHIGH, "none")
+    yield from _row("gpt-5.5-pro gpt-5.4-pro", UPPER, "medium")
+    yield from _limited(
+        _row("gpt-5.4-mini gpt-5.2", SWITCHABLE_TO_XHIGH, "none"), 272_000, 128_000
+    )
+    yield from _limited(_row("gpt-5.2-pro", UPPER, "medium"), 272_000, 128_000)
+
+
+def _announced() -> Iterator[ModelFacts]:
+    switchable = _row("gpt-5.4-nano gpt-5.3-codex", SWITCHABLE_TO_XHIGH, "none")
+    yield from _limited(switchable, 272_000, 128_000, "2027-04-01")
+    five_one = _row("gpt-5.1", ("none", *THREE), "none")
+    yield from _limited(five_one, 272_000, 128_000, "2027-04-01")
+    five = _row("gpt-5 gpt-5-mini gpt-5-nano", GPT_5, "medium")
+    yield from _limited(five, 272_000, 128_000, "2026-12-11")
+    yield from _limited(
+        _row("gpt-5-pro", ("high",), "high"), 272_000, 272_000, "2026-12-11"
+    )
+    yield from _limited(
+        _row("o3 o3-pro", THREE, "medium"), 200_000, 100_000, "2026-12-11"
+    )
+    for row in _row("gpt-4.1 gpt-4.1-mini", (), None):
+        limited = _limited([row], 1_047_576, 32_768, "2027-01-14")
+        yield replace(limited[0], verbosities=("medium",))
+    for row in _row("gpt-4o gpt-4o-mini", (), None):
+        limited = _limited([row], 128_000, 16_384, "2027-01-14")
+        yield replace(limited[0], verbosities=("medium",))
+
+
+SNAPSHOTS = {
+    "gpt-5.5": "2026-04-23",
+    "gpt-5.5-pro": "2026-04-23",
+    "gpt-5.4-mini": "2026-03-17",
+    "gpt-5.4-nano": "2026-03-17",
+    "gpt-5.2": "2025-12-11",
+    "gpt-5.2-pro": "2025-12-11",
+    "gpt-5.1": "2025-11-13",
+    "gpt-5": "2025-08-07",
+    "gpt-5-mini": "2025-08-07",
+    "gpt-5-nano": "2025-08-07",
+    "gpt-5-pro": "2025-10-06",
+    "o3": "2025-04-16",
+    "o3-pro": "2025-06-10",
+    "gpt-4.1": "2025-04-14",
+    "gpt-4.1-mini": "2025-04-14",
+    "gpt-4o": "2024-11-20",
+    "gpt-4o-mini": "2024-07-18",
+}
+
+RETIRED = frozenset(
+    (
+        "gpt-5.3-chat-latest",
+        "gpt-5.2-chat-latest",
+        "gpt-5.1-chat-latest",
+        "gpt-5-chat-latest",
+        "gpt-5-codex",
+        "gpt-5.1-codex",
+        "gpt-5.1-codex-mini",
+        "gpt-5.1-codex-max",
+        "gpt-5.2-codex",
+        "gpt-4.1-nano",
+        "o4-mini",
+        "o3-mini",
+        "o1",
+        "o1-preview",
+        "o1-mini",
+        "o1-pro",
+        "o3-deep-research",
+        "o4-mini-deep-research",
+        "computer-use-preview",
+        "codex-mini-latest",
+        "chatgpt-4o-latest",
+        "gpt-4o-search-preview",
+        "gpt-4-turbo",
+        "gpt-4",
+        "gpt-3.5-turbo",
+    )
+)
+
+
+def _table() -> dict[str, ModelFacts]:
+    facts: dict[str, ModelFacts] = {}
+    for row in (*_current(), *_announced()):
+        date = SNAPSHOTS.get(row.id)
+        dated = replace(row, snapshot=f"{row.id}-{date}") if date else row
+        facts[row.id] = dated
+        if dated.snapshot:
+            facts[dated.snapshot] = replace(dated, id=dated.snapshot)
+    return facts
+
+
+MODELS = _table()
+
+
+def is_retired(model: str) -> bool:
+    """Tell whether the id, dated or not, named a model that is gone."""
+    found = SNAPSHOT.match(model)
+    return model in RETIRED or bool(found and found["name"] in RETIRED)

@@ -1,0 +1,88 @@
+"""The faults that may be asked for beside a scenario.
+
+Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
+
+==================  =================================================================
+``cut=N``           end the body cleanly after N events
+``drop=N``          abort the connection in the middle of event N
+``stall=N``         write nothing after N events, keep the connection open
+``delay=MS``        wait before each event
+``wait=MS``         wait before the answer's first byte
+``chunks=random``   random chunk boundaries, inside characters too
+``chunks=N``        chunks of N bytes; ``chunks=1`` is byte by byte
+``crlf`` ``cr``     other line ends
+``comments``        comment lines between events
+``multiline``       each event's JSON over several ``data:`` lines
+``nameless``        no ``event:`` lines
+``done``            a final ``data: [DONE]``
+``keepalive=N``     a keepalive event after every N events
+``unknown``         events of types that nobody knows
+``status=CODE``     refuse with this HTTP status
+``times=N``         ... for the first N attempts (default: every one)
+``retry-after=S``   ... with this Retry-After; also ``retry-after-ms=MS``
+``should-retry=B``  ... with this X-Should-Retry, true or false
+``deltas=N``        the length of the ``long`` answer
+``bytes=N``         the length of the ``big-line`` delta
+==================  =================================================================
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+NUMBERS = ("cut", "drop", "stall", "status", "times", "deltas", "bytes", "keepalive")
+FLAGS = ("crlf", "cr", "comments", "multiline", "nameless", "done", "unknown")
+TEXTS = ("chunks", "retry-after", "retry-after-ms", "should-retry", "delay", "wait")
+NAMES = frozenset((*NUMBERS, *FLAGS, *TEXTS))
+SPEC = re.compile(
+    r"(?<![\w:/])sim:(?P<spec>[a-z0-9-]+(?:,[a-z-]+(?:=[A-Za-z0-9.]+)?)*)"
+)
+
+
+class UnknownOption(Exception):
+    """A scenario or an option that does not exist."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The faults that one request asked for."""
+
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Tell whether an option was given."""
+        return name in self.given
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return an option as text."""
+        return self.given.get(name, default)
+
+    def number(self, name: str) -> int | None:
+        """Return an option as a whole number, None if it was not given."""
+        return int(self.given[name]) if name in self.given else None
+
+    def seconds(self, name: str) -> float:
+        """Return an option given in milliseconds as seconds."""
+        return float(self.given.get(name) or 0) / 1000
+
+
+def find_spec(text: str) -> str | None:
+    """Return what stands behind the last ``sim:`` in a text."""
+    found = [match["spec"] for match in SPEC.finditer(text)]
+    return found[-1] if found else None
+
+
+def parse_spec(spec: str, before: str = "") -> tuple[str, Options]:
+    """Split ``name,option=value`` into the name and its options.
+
+    ``before`` holds the options that the scenario has by itself.
+    """
+    name, *words = spec.split(",")
+    given: dict[str, str] = {}
+    for word in [*before.split(","), *words]:
+        option, _, value = word.partition("=")
+        if option and option not in NAMES:
+            raise UnknownOption(f"There is no option {option!r} for a scenario.")
+        if option:
+            given[option] = value
+    return name, Options(given)

@@ -1,0 +1,189 @@
+"""The error bodies in the API's own words.
+
+Wording, status, code, type: responses-api.md §2.1, §4.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+ACCOUNT = "https://platform.openai.com/account/api-keys"
+ORGANISATION = "https://platform.openai.com/settings/organization/general"
+
+
+class Refusal(Exception):
+    """A request that the API answers with an error."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        code: str | None = None,
+        param: str | None = None,
+        type: str = "invalid_request_error",
+    ) -> None:
+        """Keep the four fields of the body beside the status."""
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.code = code
+        self.param = param
+        self.type = type
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON body of the answer."""
+        return {"error": self.fields()}
+
+    def fields(self) -> dict[str, Any]:
+        """Return the four fields inside ``error``."""
+        return {
+            "message": self.message,
+            "type": self.type,
+            "param": self.param,
+            "code": self.code,
+        }
+
+
+def enumerate_values(values: Sequence[str]) -> str:
+    """Join values as the API does: ``'a', 'b', and 'c'``."""
+    quoted = [f"'{value}'" for value in values]
+    if len(quoted) < 3:
+        return " and ".join(quoted)
+    return f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
+
+
+def no_key() -> Refusal:
+    """Refuse a request that carries no key."""
+    return Refusal(
+        "You didn't provide an API key. You need to provide your API key in an "
+        "Authorization header using Bearer auth (i.e. Authorization: Bearer "
+        f"YOUR_KEY). You can obtain an API key from {ACCOUNT}.",
+        status=401,
+    )
+
+
+def wrong_key(key: str) -> Refusal:
+    """Refuse a key that nobody has."""
+    shown = f"{key[:3]}{'*' * max(len(key) - 7, 0)}{key[-4:]}"
+    return Refusal(
+        f"Incorrect API key provided: {shown}. You can find your API key at {ACCOUNT}.",
+        status=401,
+        code="invalid_api_key",
+    )
+
+
+def unknown_model(model: str) -> Refusal:
+    """Refuse an id that never named a model."""
+    return Refusal(
+        f"The model `{model}` does not exist or you do not have access to it.",
+        status=404,
+        code="model_not_found",
+    )
+
+
+def retired_model(model: str) -> Refusal:
+    """Refuse an id whose model has been shut down."""
+    return Refusal(
+        f"The model `{model}` has been deprecated, learn more here: "
+        "https://platform.openai.com/docs/deprecations",
+        status=404,
+        code="model_not_found",
+    )
+
+
+def forbidden_model(project: str, model: str) -> Refusal:
+    """Refuse a model that the key's project may not use."""
+    return Refusal(
+        f"Project `{project}` does not have access to model `{model}`",
+        status=403,
+        code="model_not_found",
+    )
+
+
+def unknown_parameter(path: str) -> Refusal:
+    """Refuse a field the API does not have."""
+    return Refusal(
+        f"Unknown parameter: '{path}'.", code="unknown_parameter", param=path
+    )
+
+
+def missing_parameter(path: str) -> Refusal:
+    """Refuse the absence of a required field."""
+    return Refusal(
+        f"Missing required parameter: '{path}'.",
+        code="missing_required_parameter",
+        param=path,
+    )
+
+
+def wrong_type(path: str, expected: str, got: str) -> Refusal:
+    """Refuse a value of the wrong JSON type."""
+    return Refusal(
+        f"Invalid type for '{path}': expected {expected}, but got {got} instead.",
+        code="invalid_type",
+        param=path,
+    )
+
+
+def wrong_value(path: str, value: object, supported: Sequence[str]) -> Refusal:
+    """Refuse a value outside of a closed list."""
+    return Refusal(
+        f"Invalid value: '{value}'. Supported values are: "
+        f"{enumerate_values(supported)}.",
+        code="invalid_value",
+        param=path,
+    )
+
+
+def unsupported_parameter(path: str) -> Refusal:
+    """Refuse a parameter that this model rejects."""
+    return Refusal(
+        f"Unsupported parameter: '{path}' is not supported with this model.",
+        code="unsupported_parameter",
+        param=path,
+    )
+
+
+def unsupported_value(
+    path: str, value: str, model: str, supported: Sequence[str]
+) -> Refusal:
+    """Refuse a value that this model rejects."""
+    return Refusal(
+        f"Unsupported value: '{value}' is not supported with the '{model}' model. "
+        f"Supported values are: {enumerate_values(supported)}.",
+        code="unsupported_value",
+        param=path,
+    )
+
+
+def unverified(action: str, param: str) -> Refusal:
+    """Refuse what only a verified organisation may have."""
+    return Refusal(
+        f"Your organization must be verified to {action}. Please go to: "
+        f"{ORGANISATION} and click on Verify Organization. If you just verified, it "
+        "can take up to 15 minutes for access to propagate.",
+        code="unsupported_value",
+        param=param,
+    )
+
+
+def too_long(path: str, limit: int, length: int) -> Refusal:
+    """Refuse a string above its maximum length."""
+    return Refusal(
+        f"Invalid '{path}': string too long. Expected a string with maximum length "
+        f"{limit}, but got a string with length {length} instead.",
+        code="string_above_max_length",
+        param=path,
+    )
+
+
+def out_of_range(path: str, kind: str, bound: str, got: object) -> Refusal:
+    """Refuse a number beyond its bound, such as ``>= 16``."""
+    below = bound.startswith(">")
+    side = "below minimum" if below else "above maximum"
+    return Refusal(
+        f"Invalid '{path}': {kind} {side} value. Expected a value {bound}, but got "
+        f"{got} instead.",
+        code=f"{kind}_{'below_min' if below else 'above_max'}_value",
+        param=path,
+    )

@@ -1,0 +1,118 @@
+"""What the model says when it calls tools."""
+
+from simulator.builders import (
+    code_interpreter_call,
+    custom_tool_call,
+    file_search_call,
+    function_call,
+    image_generation_call,
+    mcp_approval_request,
+    mcp_call,
+    mcp_list_tools,
+    message,
+    reasoning,
+)
+from simulator.disorder import interleave, whole_arguments
+from simulator.scenario import Scenario, reply, scenario
+
+LOOKING = reasoning("**Choosing a tool**\n\nThis has to be looked up.")
+READING = reasoning("**Reading the output**\n\nThat answers it.")
+FOUND = message("I called `$tool`. It said: $output")
+CALL = function_call("$tool", "$arguments")
+OTHER_CALL = function_call("$tool", "$other")
+# A PNG of one pixel.
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAA"
+    "AElFTkSuQmCC"
+)
+
+TOOL_SCENARIOS: tuple[Scenario, ...] = (
+    scenario(
+        "tool",
+        "a call of the first offered function, then an answer from its output",
+        reply(LOOKING, CALL),
+        reply(READING, FOUND),
+    ),
+    scenario(
+        "tool-twice",
+        "two rounds of one call each, then the answer",
+        reply(LOOKING, CALL),
+        reply(reasoning("**Once more**\n\nOne output is not enough."), CALL),
+        reply(READING, FOUND),
+    ),
+    scenario(
+        "tool-forever",
+        "a call in every round",
+        reply(LOOKING, CALL),
+    ),
+    scenario(
+        "tool-after-text",
+        "commentary with a list, a call, then an answer that starts with a list",
+        reply(LOOKING, message("First:\n\n- look it up", phase="commentary"), CALL),
+        reply(READING, message("- $output\n\nEnd.", phase="final_answer")),
+    ),
+    scenario(
+        "parallel",
+        "two calls whose deltas arrive mixed, then the answer",
+        reply(LOOKING, CALL, OTHER_CALL, disorder=interleave),
+        reply(READING, FOUND),
+    ),
+    scenario(
+        "arguments-only-done",
+        "a call whose arguments come in one event",
+        reply(LOOKING, CALL, disorder=whole_arguments),
+        reply(READING, FOUND),
+    ),
+    scenario(
+        "bad-arguments",
+        "a call whose arguments are no JSON, then the answer",
+        reply(LOOKING, function_call("$tool", '{"city": "Zür')),
+        reply(READING, FOUND),
+    ),
+    scenario(
+        "unknown-tool",
+        "a call of a function that was never offered, then the answer",
+        reply(LOOKING, function_call("no_such_tool", {"x": 1})),
+        reply(READING, FOUND),
+    ),
+    scenario(
+        "custom-tool",
+        "a call of a free-text tool, then the answer",
+        reply(LOOKING, custom_tool_call("$custom", "note: Zürich is at 408 m\n")),
+        reply(READING, message("I called `$custom`. It said: $output")),
+    ),
+    scenario(
+        "code",
+        "code that the API runs, then the answer",
+        reply(
+            LOOKING,
+            code_interpreter_call("print(6 * 7)", "42\n"),
+            message("It is 42."),
+        ),
+    ),
+    scenario(
+        "file-search",
+        "a search in files, then the answer",
+        reply(LOOKING, file_search_call("harbour"), message("The file says 1963.")),
+    ),
+    scenario(
+        "image",
+        "a picture, then a sentence",
+        reply(LOOKING, image_generation_call(PIXEL, "one dot"), message("A dot.")),
+    ),
+    scenario(
+        "mcp",
+        "the list of a remote server's tools, a call there, then the answer",
+        reply(
+            mcp_list_tools("clocks", "now"),
+            LOOKING,
+            mcp_call("clocks", "now", '{"zone":"UTC"}', "12:00"),
+            message("It is noon."),
+        ),
+    ),
+    scenario(
+        "mcp-approval",
+        "a question whether a remote call may be made",
+        reply(LOOKING, mcp_approval_request("clocks", "now", '{"zone":"UTC"}')),
+    ),
+)

@@ -1,0 +1,117 @@
+"""Write an answer to a connection, with the faults that were asked for."""
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from simulator.answering import Answer
+from simulator.record import RecordedRequest
+from simulator.scenario import HttpReply
+from simulator.wire import cut_chunks, encode, encode_end
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One answer on its way to one client."""
+
+    request: web.Request
+    record: RecordedRequest
+    headers: Mapping[str, str]
+    stopping: asyncio.Event
+    dice: random.Random
+
+    async def send(self, answer: Answer) -> web.StreamResponse:
+        """Send an answer in the form that the client asked for."""
+        await asyncio.sleep(answer.options.seconds("wait"))
+        if answer.http is not None:
+            return self._send_http(answer.http)
+        if self.record.body.get("stream"):
+            return await self._send_stream(answer)
+        return await self._send_json(answer)
+
+    def _send_http(self, http: HttpReply) -> web.Response:
+        self.record.status, self.record.finished = http.status, True
+        if http.content_type == "application/json":
+            self.record.response = json.loads(http.body)
+        return web.Response(
+            status=http.status,
+            text=http.body,
+            content_type=http.content_type,
+            headers={**self.headers, **http.headers},
+        )
+
+    async def _send_json(self, answer: Answer) -> web.Response:
+        last = answer.events[-1]
+        broken = last["type"] == "error"
+        self.record.status = 500 if broken else 200
+        error = {"error": last.get("error") or last}
+        self.record.response = error if broken else answer.final
+        if answer.options.has("stall"):
+            await self.stopping.wait()
+        if answer.options.has("drop"):
+            self._abort()
+        self.record.finished = True
+        return web.json_response(
+            self.record.response, status=self.record.status, headers=self.headers
+        )
+
+    async def _send_stream(self, answer: Answer) -> web.StreamResponse:
+        self.record.status = 200
+        stream = web.StreamResponse(headers=self.headers)
+        stream.content_type = "text/event-stream"
+        stream.charset = "utf-8"
+        await stream.prepare(self.request)
+        for event in answer.events:
+            fault = self._fault_due(answer)
+            if fault is not None:
+                await self._break(stream, event, answer, fault)
+                return stream
+            await self._pace(event, answer)
+            await self._write(stream, encode(event, answer.options), answer)
+            self.record.events_sent += 1
+        await stream.write(encode_end(answer.options))
+        await stream.write_eof()
+        self.record.response, self.record.finished = answer.final, True
+        return stream
+
+    def _fault_due(self, answer: Answer) -> str | None:
+        for fault in ("cut", "drop", "stall"):
+            if answer.options.number(fault) == self.record.events_sent:
+                return fault
+        return None
+
+    async def _break(
+        self,
+        stream: web.StreamResponse,
+        event: Mapping[str, Any],
+        answer: Answer,
+        fault: str,
+    ) -> None:
+        if fault == "stall":
+            await self.stopping.wait()
+        elif fault == "drop":
+            line = encode(event, answer.options)
+            await self._write(stream, line[: len(line) // 2], answer)
+            self._abort()
+
+    async def _pace(self, event: Mapping[str, Any], answer: Answer) -> None:
+        if answer.options.has("delay") and event["type"].endswith(".delta"):
+            await asyncio.sleep(answer.options.seconds("delay"))
+
+    async def _write(
+        self, stream: web.StreamResponse, text: bytes, answer: Answer
+    ) -> None:
+        for chunk in cut_chunks([text], answer.options, self.dice):
+            await stream.write(chunk)
+            if answer.options.has("chunks"):
+                # Let a reader in this loop see the chunk before the next one.
+                await asyncio.sleep(0)
+
+    def _abort(self) -> None:
+        if self.request.transport is not None:
+            self.request.transport.abort()

@@ -1,0 +1,219 @@
+"""The stand-in as a server on 127.0.0.1."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from simulator.accounts import KEY, Account, find_account
+from simulator.answering import Asker, Responder
+from simulator.models import MODELS
+from simulator.profiles import PROFILES, Profile
+from simulator.record import RecordedRequest, mask
+from simulator.refusals import Refusal
+from simulator.sending import Delivery
+
+LARGEST_BODY = 64 * 1024 * 1024
+NOT_JSON = (
+    "We could not parse the JSON body of your request. (HINT: This likely means you "
+    "aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, "
+    "but what was sent was not valid JSON.)"
+)
+
+
+class Simulator:
+    """A strict ``POST /v1/responses``, used as ``async with Simulator() as sim``."""
+
+    def __init__(
+        self,
+        profile: str = "strictest",
+        *,
+        port: int = 0,
+        default_scenario: str = "chat",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Choose the profile; nothing is opened yet."""
+        self.profile: Profile = PROFILES[profile]
+        self.port = port
+        self.default_scenario = default_scenario
+        self.api_key = KEY
+        self.requests: list[RecordedRequest] = []
+        self._clock = clock
+        self._responder = Responder(clock)
+        self._dice = random.Random(0)
+        self._changed = asyncio.Condition()
+        self._stopping = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The address to give to a client, with ``/v1``."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def open_streams(self) -> int:
+        """How many answers are being written at this moment."""
+        return sum(request.is_open for request in self.requests)
+
+    def forget(self) -> None:
+        """Empty the record, the prompt cache, the counted attempts."""
+        self.requests.clear()
+        self._responder.forget()
+
+    async def closed_early(self, timeout: float = 5.0) -> RecordedRequest:
+        """Wait for a request whose client left before the end, return the newest."""
+        return await self._wait_for(lambda one: one.closed_by_client, timeout)
+
+    async def all_ended(self, timeout: float = 5.0) -> None:
+        """Wait until no answer is being written."""
+        async with asyncio.timeout(timeout), self._changed:
+            await self._changed.wait_for(lambda: not self.open_streams)
+
+    async def requested(self, count: int = 1, timeout: float = 5.0) -> RecordedRequest:
+        """Wait until at least ``count`` requests came, return the newest."""
+        async with asyncio.timeout(timeout), self._changed:
+            await self._changed.wait_for(lambda: len(self.requests) >= count)
+        return self.requests[-1]
+
+    async def _wait_for(
+        self, fits: Callable[[RecordedRequest], bool], timeout: float
+    ) -> RecordedRequest:
+        async with asyncio.timeout(timeout), self._changed:
+            await self._changed.wait_for(lambda: any(map(fits, self.requests)))
+        return [request for request in self.requests if fits(request)][-1]
+
+    async def start(self) -> None:
+        """Listen on 127.0.0.1; port 0 takes a free one."""
+        app = web.Application(client_max_size=LARGEST_BODY)
+        app.router.add_post("/v1/responses", self._post_response)
+        app.router.add_post("/openai/v1/responses", self._post_response)
+        app.router.add_get("/v1/models", self._get_models)
+        app.router.add_route("*", "/{path:.*}", self._refuse_url)
+        self._runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0
+        )
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Let stalled answers go and close the server."""
+        self._stopping.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def __aenter__(self) -> Self:
+        """Start the server."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the server."""
+        await self.stop()
+
+    async def _get_models(self, request: web.Request) -> web.Response:
+        try:
+            account = find_account(request.headers)
+        except Refusal as refusal:
+            return web.json_response(refusal.body(), status=refusal.status)
+        return web.json_response({"object": "list", "data": list_models(account)})
+
+    async def _refuse_url(self, request: web.Request) -> web.Response:
+        text = f"Invalid URL ({request.method} {request.path})"
+        return web.json_response(Refusal(text).body(), status=404)
+
+    async def _post_response(self, request: web.Request) -> web.StreamResponse:
+        record = await self._record(request)
+        try:
+            return await self._answer(request, record)
+        except Refusal as refusal:
+            record.status, record.response = refusal.status, refusal.body()
+            record.finished = True
+            return web.json_response(
+                record.response, status=refusal.status, headers=self._headers(request)
+            )
+        except (asyncio.CancelledError, ConnectionResetError):
+            record.closed_by_client = not self._stopping.is_set()
+            raise
+        finally:
+            record.ended_at = self._clock()
+            await self._tell()
+
+    async def _record(self, request: web.Request) -> RecordedRequest:
+        raw = await request.read()
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            body = None
+        transport = request.transport
+        record = RecordedRequest(
+            path=request.path,
+            headers=mask(request.headers),
+            body=body if isinstance(body, dict) else {},
+            started_at=self._clock(),
+            connection=transport.get_extra_info("peername") if transport else None,
+        )
+        self.requests.append(record)
+        await self._tell()
+        return record
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _answer(
+        self, request: web.Request, record: RecordedRequest
+    ) -> web.StreamResponse:
+        account = find_account(request.headers)
+        if not record.body and (await request.read()).strip() != b"{}":
+            raise Refusal(NOT_JSON)
+        answer = self._responder.answer(record.body, self._asker(request, account))
+        record.scenario = answer.scenario
+        headers = self._headers(request)
+        delivery = Delivery(request, record, headers, self._stopping, self._dice)
+        return await delivery.send(answer)
+
+    def _asker(self, request: web.Request, account: Account) -> Asker:
+        name = request.headers.get("X-Simulator-Profile", self.profile.name)
+        if name not in PROFILES:
+            raise Refusal(f"The stand-in has no profile '{name}'.", code="no_profile")
+        wish = request.headers.get("X-Simulator-Scenario")
+        return Asker(account, PROFILES[name], wish, self.default_scenario)
+
+    def _headers(self, request: web.Request) -> dict[str, str]:
+        name = request.headers.get("X-Simulator-Profile", "")
+        named = PROFILES.get(name, self.profile).names_rate_limits
+        return {
+            "x-request-id": f"req_{len(self.requests):032x}",
+            "openai-processing-ms": "12",
+            "openai-version": "2020-10-01",
+            "x-ratelimit-limit-requests": "5000" if named else "-1",
+            "x-ratelimit-remaining-requests": "4999" if named else "-1",
+            "x-ratelimit-reset-requests": "12ms" if named else "0",
+        }
+
+
+def list_models(account: Account) -> list[dict[str, Any]]:
+    """Return the models a key may use, as ``GET /v1/models`` shows them."""
+    return [
+        {
+            "id": model.id,
+            "object": "model",
+            "created": 1_760_000_000,
+            "owned_by": "system",
+            "shutdown_date": model.shutdown,
+        }
+        for model in MODELS.values()
+        if account.may_use(model.id)
+    ]

@@ -1,0 +1,117 @@
+"""Write the wire bytes of scenarios into files: ``python -m simulator.transcripts DIR``.
+
+One file for each response: ``NAME.sse``, or ``NAME.1.sse`` ``NAME.2.sse`` where tools
+are called. The bytes are the same at every run.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from simulator.accounts import ACCOUNTS, KEY
+from simulator.answering import Answer, Asker, Responder
+from simulator.catalogue import ALL_SCENARIOS
+from simulator.profiles import PROFILES
+from simulator.wire import encode, encode_end
+
+NOON = 1_795_262_400.0
+NOT_STORED = frozenset({"long", "slow", "big-line", "task", "tool-forever"})
+DRESSED = {
+    "chat-crlf-comments": "chat,crlf,comments",
+    "chat-cr": "chat,cr",
+    "chat-multiline": "chat,multiline",
+    "chat-nameless-done": "chat,nameless,done",
+    "parallel-unknown-keepalive": "parallel,unknown,keepalive=3",
+}
+BODY: dict[str, Any] = {
+    "model": "gpt-5.6-sol",
+    "store": False,
+    "stream": True,
+    "reasoning": {"summary": "auto"},
+    "include": ["reasoning.encrypted_content", "web_search_call.action.sources"],
+    "tools": [
+        {
+            "type": "function",
+            "name": "get_weather",
+            "description": "The weather in a city.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+                "additionalProperties": False,
+            },
+            "strict": True,
+        },
+        {"type": "custom", "name": "apply_note"},
+    ],
+}
+OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+
+
+def transcripts() -> Iterator[tuple[str, bytes]]:
+    """Yield each file's name with its bytes."""
+    specs = {one.name: one.name for one in ALL_SCENARIOS if one.name not in NOT_STORED}
+    for name, spec in {**specs, **DRESSED}.items():
+        texts = [wire_of(answer) for answer in play(spec) if answer.http is None]
+        for place, text in enumerate(texts, 1):
+            yield f"{name}.{place}.sse" if len(texts) > 1 else f"{name}.sse", text
+
+
+def play(spec: str) -> Iterator[Answer]:
+    """Yield the answers of a whole run, its calls answered with fixed outputs."""
+    responder = Responder(clock=lambda: NOON)
+    asker = Asker(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
+    while True:
+        answer = responder.answer({**BODY, "input": items}, asker)
+        yield answer
+        output = (answer.final or {}).get("output", [])
+        calls = [item for item in output if item["type"] in OUTPUTS]
+        if not calls:
+            return
+        items = items + [strip(item) for item in output]
+        items += [
+            {
+                "type": OUTPUTS[call["type"]],
+                "call_id": call["call_id"],
+                "output": f"18 °C, call {place} of {len(calls)}",
+            }
+            for place, call in enumerate(calls, 1)
+        ]
+
+
+def strip(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item as it is sent back."""
+    return {name: value for name, value in item.items() if name not in ("id", "status")}
+
+
+def wire_of(answer: Answer) -> bytes:
+    """Return the bytes of an answer as far as its fault lets them come."""
+    options = answer.options
+    limits = [options.number(fault) for fault in ("cut", "stall", "drop")]
+    end = min((limit for limit in limits if limit is not None), default=None)
+    lines = [encode(event, options) for event in answer.events[:end]]
+    if options.has("drop"):
+        half = encode(answer.events[len(lines)], options)
+        lines.append(half[: len(half) // 2])
+    return b"".join(lines) + (encode_end(options) if end is None else b"")
+
+
+def main(directory: Path) -> None:
+    """Write the files that changed, remove those that no scenario makes."""
+    directory.mkdir(parents=True, exist_ok=True)
+    current = dict(transcripts())
+    for path in directory.glob("*.sse"):
+        if path.name not in current:
+            path.unlink()
+    for name, text in current.items():
+        (directory / name).write_bytes(text)
+    print(f"{len(current)} transcripts in {directory}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

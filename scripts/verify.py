@@ -1,0 +1,79 @@
+"""Everything that must hold before a commit.
+
+Started by `scripts/test`, which sets up what is missing. With arguments it hands
+them to pytest, and runs nothing else.
+"""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+
+from hosts.chromium import ChromiumMissingError, find_chromium
+from progress import Progress
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = [
+    name
+    for name in ("pipes", "pipelines", "scripts", "tests")
+    if (ROOT / name).is_dir()
+]
+STEPS = {
+    "ruff": ["-m", "ruff", "check", "."],
+    "black": ["-m", "black", "--check", *SOURCES],
+    "mypy --strict": ["-m", "mypy", *SOURCES],
+    "bundle.py --check": ["scripts/bundle.py", "--check"],
+    "pytest": ["-m", "pytest"],
+}
+INTERRUPTED = 130
+
+
+class Terminated(BaseException):
+    """Somebody wants this process to end."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run every step, then say which ones failed."""
+    signal.signal(signal.SIGTERM, _terminate)
+    if arguments:
+        print("Arguments given: pytest alone runs, no lint and no type check.")
+        return run("pytest", [*STEPS["pytest"], *arguments])
+    try:
+        find_chromium()
+    except ChromiumMissingError as missing:
+        print(missing, file=sys.stderr)
+        return 1
+    failed = [name for name, command in STEPS.items() if run(name, command)]
+    print(f"\nFailed: {', '.join(failed)}." if failed else "\nAll is well.")
+    return 1 if failed else 0
+
+
+def run(name: str, command: list[str]) -> int:
+    """Run one step under a heading; what it prints is shown as it comes."""
+    print(f"\n== {name}", flush=True)
+    progress = Progress(f"== {name}", sys.stdout)
+    process = subprocess.Popen([sys.executable, *command], cwd=ROOT)
+    code = wait(process)
+    progress.end("passed" if code == 0 else f"FAILED ({code})")
+    return code
+
+
+def wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a step also when interrupted: the tests end the servers they started."""
+    try:
+        return process.wait()
+    except KeyboardInterrupt:  # Ctrl-C, which the step has received as well
+        process.wait()
+    except Terminated:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    raise SystemExit(INTERRUPTED)
+
+
+def _terminate(_: int, __: FrameType | None) -> None:
+    raise Terminated
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,104 @@
+"""One Open WebUI server for all tests of this directory."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hosts.open_webui import OpenWebUI
+from hosts.page import ChatPage
+from hosts.pipes import install_pipe
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import Simulator
+
+BUILT_PIPE = Path(__file__).parents[2] / "pipes/openai_responses_manifold.py"
+FUNCTION_ID = "openai_responses"
+MODELS = (
+    "gpt-6.1-sol",
+    "gpt-6.2-sol",
+    "gpt-5.2",
+    "gpt-5.2-high",
+    "gpt-4.1",
+    "gpt-99-unheard-of",
+)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def server() -> AsyncIterator[OpenWebUI]:
+    """A real Open WebUI."""
+    async with OpenWebUI() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="session")
+async def running_simulator() -> AsyncIterator[Simulator]:
+    """The stand-in for the Responses API that the installed pipe talks to."""
+    async with Simulator() as running:
+        yield running
+
+
+@pytest.fixture
+def simulator(running_simulator: Simulator) -> Simulator:
+    """The same with an empty record."""
+    running_simulator.forget()
+    return running_simulator
+
+
+@pytest.fixture(scope="session")
+def admin(server: OpenWebUI) -> User:
+    """The administrator."""
+    return server.admin
+
+
+@pytest_asyncio.fixture(scope="session")
+async def member(admin: User) -> AsyncIterator[User]:
+    """An ordinary user."""
+    async with await admin.add_user("member@example.com", "member") as signed_in:
+        yield signed_in
+
+
+@pytest.fixture(scope="session")
+def pipe_source() -> str:
+    """The built file."""
+    return BUILT_PIPE.read_text()
+
+
+@pytest.fixture(scope="session")
+def pipe_valves(running_simulator: Simulator) -> dict[str, str]:
+    """The valves of a pipe that talks to the simulator."""
+    upstream = running_simulator
+    return {
+        "BASE_URL": upstream.base_url,
+        "API_KEY": upstream.api_key,
+        "MODEL_ID": ", ".join(MODELS),
+    }
+
+
+@pytest_asyncio.fixture(scope="session")
+async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
+    """The built pipe, installed for everybody: the ids of its models."""
+    return await install_pipe(admin, FUNCTION_ID, pipe_source, pipe_valves)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def copy_of_pipe(
+    admin: User, pipe_source: str, pipe_valves: dict[str, str]
+) -> list[str]:
+    """The same file under another id."""
+    return await install_pipe(admin, "a_second_copy", pipe_source, pipe_valves)
+
+
+@pytest_asyncio.fixture
+async def tab(member: User) -> AsyncIterator[Tab]:
+    """A browser tab of the ordinary user."""
+    async with Tab(member) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture
+async def page(member: User) -> AsyncIterator[ChatPage]:
+    """The ordinary user's page in Chromium."""
+    async with ChatPage(member) as opened:
+        yield opened

@@ -1,0 +1,45 @@
+"""What Open WebUI needs to boot without a network."""
+
+import os
+import socket
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INSTALLED = HERE.parent.parent / ".venv/hosts/open-webui-0.12.4/bin/python"
+ADMIN_EMAIL, ADMIN_PASSWORD = "admin@example.com", "admin"
+
+# Neither models nor a sign-up either: the administrator comes with the first start.
+OFFLINE = {
+    "OFFLINE_MODE": "true",  # no model hub, no version check, no pip
+    "USE_SLIM_DOCKER": "true",  # no vector store, no embedding model, no whisper
+    "ENABLE_OLLAMA_API": "false",
+    "ENABLE_OPENAI_API": "false",
+    "ENABLE_COMMUNITY_SHARING": "false",
+    "DEFAULT_USER_ROLE": "user",
+    "WEBUI_SECRET_KEY": "on this machine only",
+    "WEBUI_ADMIN_EMAIL": ADMIN_EMAIL,
+    "WEBUI_ADMIN_PASSWORD": ADMIN_PASSWORD,
+    "FROM_INIT_PY": "true",  # what `open-webui serve` sets
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONPATH": str(HERE / "stubs"),  # missing packages fail at once: 7 s less
+}
+
+
+class BootError(RuntimeError):
+    """The server did not come up."""
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def host_python() -> Path:
+    """The interpreter that has Open WebUI."""
+    python = Path(os.environ.get("OWUI_PYTHON", INSTALLED))
+    if not python.exists():
+        raise BootError(f"No Open WebUI at {python}. `bash scripts/test` installs it.")
+    return python

@@ -1,0 +1,174 @@
+"""A real Open WebUI server that needs no network.
+
+    async with OpenWebUI() as server:
+        await server.admin.install_function("stub", source)
+        text = await server.admin.complete("stub.one", "hello")
+
+Each server has a directory of its own, removed when the server stops unless the
+caller named it. Driving it: `users` over REST, `tabs` over Socket.IO, `page` in a
+browser.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import aiohttp
+
+from hosts.client import Json
+from hosts.offline import (
+    ADMIN_EMAIL,
+    ADMIN_PASSWORD,
+    OFFLINE,
+    BootError,
+    free_port,
+    host_python,
+)
+from hosts.users import User
+
+BOOT_SECONDS, STOP_SECONDS = 180, 5
+
+
+class OpenWebUI:
+    """One server process with a directory of its own."""
+
+    def __init__(
+        self,
+        *,
+        home: Path | None = None,
+        port: int | None = None,
+        env: Mapping[str, str] | None = None,
+        python: Path | None = None,
+    ) -> None:
+        self.python = python or host_python()
+        self.port = port or free_port()
+        self.home = home or Path(tempfile.mkdtemp(prefix="open-webui-"))
+        self._temporary = home is None
+        self._extra = dict(env or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._admin: User | None = None
+        self.boot_seconds = 0.0
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds it."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def admin(self) -> User:
+        """The administrator, signed in."""
+        if self._admin is None:
+            raise BootError("The server has not been started.")
+        return self._admin
+
+    async def __aenter__(self) -> Self:
+        """Start, and be ready."""
+        began = time.monotonic()
+        try:
+            self._launch()
+            await self._ready(began + BOOT_SECONDS)
+            self._admin = User(self.url, ADMIN_EMAIL, ADMIN_PASSWORD)
+            await self._admin.sign_in()
+        except BaseException:
+            await self.stop()
+            raise
+        self.boot_seconds = time.monotonic() - began
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave no process, no session, and no directory that is ours."""
+        await self.stop()
+
+    def _launch(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        command = [str(self.python), "-m", "uvicorn", "open_webui.main:app"]
+        command += ["--host", "127.0.0.1", "--port", str(self.port)]
+        command += ["--log-level", "warning"]
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                env=self._environment(),
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is ours to answer
+            )
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": f"{self.python.parent}:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "DATA_DIR": str(self.home / "data"),
+            "STATIC_DIR": str(self.home / "static"),  # else it writes to site-packages
+            **OFFLINE,
+            **self._extra,
+        }
+
+    async def _ready(self, deadline: float) -> None:
+        async with aiohttp.ClientSession() as http:
+            while time.monotonic() < deadline:
+                if not self.is_running:
+                    break
+                with contextlib.suppress(aiohttp.ClientError):
+                    async with http.get(f"{self.url}/ready") as response:
+                        if response.status == 200:
+                            return
+                await asyncio.sleep(0.1)
+        raise BootError(f"Open WebUI did not come up:\n{self.log()[-4000:]}")
+
+    async def stop(self) -> None:
+        """End the process whatever else fails."""
+        try:
+            if self._admin:
+                await self._admin.close()
+        finally:
+            if self._process:
+                await _end(self._process)
+            if self._temporary:
+                shutil.rmtree(self.home, ignore_errors=True)
+
+    # ---- looking inside
+
+    @property
+    def is_running(self) -> bool:
+        """The process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def log(self) -> str:
+        """What the server has printed."""
+        return (self.home / "server.log").read_text(errors="replace")
+
+    def sql(self, query: str, *values: Any) -> list[Json]:
+        """Rows of the database, which is opened for reading only."""
+        address = f"file:{self.home / 'data/webui.db'}?mode=ro"
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+            database.row_factory = sqlite3.Row
+            return [dict(row) for row in database.execute(query, values)]
+
+    def stored_chat(self, chat_id: str) -> Json:
+        """A chat as it lies in the database."""
+        row = self.sql("select chat from chat where id = ?", chat_id)[0]
+        chat: Json = json.loads(row["chat"])
+        return chat
+
+
+async def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(process.wait, STOP_SECONDS)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

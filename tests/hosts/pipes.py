@@ -1,0 +1,38 @@
+"""Our pipes inside a running Open WebUI."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from hosts.client import Json
+from hosts.users import User
+
+
+async def install_pipe(
+    admin: User, function_id: str, source: str, valves: Json
+) -> list[str]:
+    """Install a pipe for everybody; the ids of its models, in its own order.
+
+    A valve given as None goes back to its default; one not given stays as it is.
+    """
+    await admin.install_function(function_id, source)
+    await admin.set_valves(function_id, await admin.valves(function_id) | valves)
+    listed = await admin.models()
+    ours = [model for model in listed if model["id"].startswith(f"{function_id}.")]
+    for model in ours:
+        if "info" not in model:  # then it has no row that could grant anything yet
+            await admin.share_model(model["id"], model["name"])
+    return [model["id"] for model in ours]
+
+
+@asynccontextmanager
+async def valves_changed(
+    admin: User, function_id: str, **changes: Any
+) -> AsyncIterator[None]:
+    """Other valves for a while."""
+    before = await admin.valves(function_id)
+    await admin.set_valves(function_id, before | changes)
+    try:
+        yield
+    finally:
+        await admin.set_valves(function_id, before)

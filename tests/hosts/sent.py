@@ -1,0 +1,47 @@
+"""What the pipe sent to the API, as the simulator recorded it."""
+
+from collections.abc import Iterable
+
+from hosts.client import Json
+from simulator import RecordedRequest, Simulator
+
+
+def chat_bodies(simulator: Simulator) -> list[Json]:
+    """The bodies of the requests for chats, tasks left out, in their order."""
+    return [request.body for request in answered(simulator) if not is_task(request)]
+
+
+def answered(simulator: Simulator) -> list[RecordedRequest]:
+    """The requests for responses."""
+    return [r for r in simulator.requests if r.path.endswith("/responses")]
+
+
+def is_task(request: RecordedRequest) -> bool:
+    """Whether the host asked for a title, tags or the like."""
+    return "### Task:" in str(request.body["input"][-1:])
+
+
+def outputs(simulator: Simulator) -> list[list[Json]]:
+    """The output items of each answer to a chat, in the order of the requests."""
+    chats = [r for r in answered(simulator) if not is_task(r)]
+    return [(request.response or {}).get("output", []) for request in chats]
+
+
+def kinds(items: Iterable[Json]) -> list[str]:
+    """The type of each item; of messages, the role."""
+    return [
+        item["role"] if item["type"] == "message" else item["type"] for item in items
+    ]
+
+
+def stripped(item: Json) -> Json:
+    """An output item as the next request gives it back: without ids and states."""
+    kept = {
+        k: v for k, v in item.items() if k not in ("id", "status") and v is not None
+    }
+    if kept["type"] == "message":
+        kept["content"] = [
+            {k: v for k, v in part.items() if k != "logprobs"}
+            for part in kept["content"]
+        ]
+    return kept

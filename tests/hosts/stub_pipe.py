@@ -1,0 +1,37 @@
+"""
+title: Stub
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from pydantic import BaseModel
+
+
+class Pipe:
+    """Answers with the number of questions so far, a word, and the question."""
+
+    class Valves(BaseModel):
+        WORD: str = "echo"
+
+    class UserValves(BaseModel):
+        LOUD: bool = False
+
+    def __init__(self) -> None:
+        self.valves = self.Valves()
+
+    def pipes(self) -> list[dict[str, str]]:
+        return [{"id": "one", "name": "One"}, {"id": "two", "name": "Two"}]
+
+    async def pipe(self, body: dict[str, Any], __user__: dict[str, Any]) -> Any:
+        asked = [said["content"] for said in body["messages"] if said["role"] == "user"]
+        text = asked[-1].upper() if __user__["valves"].LOUD else asked[-1]
+        answer = [f"{len(asked)} {self.valves.WORD}: ", text]
+        return self.chunks(answer) if body.get("stream") else "".join(answer)
+
+    async def chunks(self, answer: list[str]) -> AsyncIterator[dict[str, Any]]:
+        for text in answer:
+            if text == "forever":
+                await asyncio.Event().wait()
+            yield {"choices": [{"index": 0, "delta": {"content": text}}]}

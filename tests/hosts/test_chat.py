@@ -1,0 +1,307 @@
+"""The pipe in a real Open WebUI: what is asked, shown, stored and sent again."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hosts.open_webui import OpenWebUI
+from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+NEW, OLD = "openai_responses.gpt-6.1-sol", "openai_responses.gpt-5.2-high"
+SIGN = "[openai_responses:v2:"
+
+
+def pipe_keys(chat: dict[str, object]) -> set[str]:
+    """The chat's top-level keys that are ours."""
+    return {key for key in chat if key.startswith("openai_responses_pipe")}
+
+
+@pytest.mark.asyncio
+async def test_an_answer_streams_as_the_hosts_own(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """Reasoning and text arrive as native events, and are what is stored."""
+    turn = await tab.send(NEW, "hello")
+
+    native = {e["data"].get("type") for e in turn.of_type("response:completion")}
+    assert "response.reasoning_summary_text.delta" in native
+    assert "response.output_text.delta" in native
+    stored = await tab.message(turn)
+    reasoning, message = stored["output"]
+    assert len(reasoning["summary"]) == 2
+    assert reasoning["summary"][0]["text"].startswith("**Reading the question**")
+    assert message["content"][0]["text"].endswith("That is all for now.")
+    assert stored["done"]
+    assert turn.error is None
+
+
+@pytest.mark.asyncio
+async def test_the_request_is_stateless_and_asks_for_encrypted_reasoning(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """Nothing is stored at the API, so the reasoning has to come back."""
+    await tab.send(OLD, "hello")
+
+    (body,) = chat_bodies(simulator)
+    assert body["model"] == "gpt-5.2"
+    assert body["reasoning"] == {"effort": "high", "summary": "auto"}
+    assert body["store"] is False
+    assert body["include"] == ["reasoning.encrypted_content"]
+    assert body["stream"] is True
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("model", [NEW, OLD])
+@pytest.mark.parametrize(
+    "scenario", ["chat", "commentary", "two-reasonings", "empty-summary", "refusal"]
+)
+async def test_the_second_turn_sends_what_the_first_received(
+    tab: Tab, simulator: Simulator, model: str, scenario: str
+) -> None:
+    """Reasoning stands before its answer, byte for byte, without id and status."""
+    first = await tab.send(model, f"sim:{scenario} hello")
+    second = await tab.send(model, "sim:chat and again", chat_id=first.chat_id)
+
+    assert second.error is None
+    before, after = chat_bodies(simulator)
+    received = [stripped(item) for item in outputs(simulator)[0]]
+    expected = [*before["input"], *received]
+    assert after["input"][: len(expected)] == expected
+    assert kinds(after["input"][len(expected) :]) == ["user"]
+    same = ("instructions", "tools", "model", "reasoning", "include")
+    assert {k: before.get(k) for k in same} == {k: after.get(k) for k in same}
+
+
+@pytest.mark.asyncio
+async def test_ten_turns_keep_one_growing_prefix(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """No reasoning is dropped by a model whose reasoning is bound to its prefix."""
+    turn = await tab.send("openai_responses.gpt-6.2-sol", "sim:short turn 1")
+    for number in range(2, 6):
+        turn = await tab.send(
+            "openai_responses.gpt-6.2-sol",
+            f"sim:short turn {number}",
+            chat_id=turn.chat_id,
+        )
+
+    last = simulator.requests[-1].response or {}
+    assert not last.get("input_transformations")
+    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 4
+
+
+@pytest.mark.asyncio
+async def test_what_the_chat_row_holds(
+    server: OpenWebUI, tab: Tab, simulator: Simulator
+) -> None:
+    """The encrypted reasoning lies under the message's own key, nowhere else."""
+    turn = await tab.send(NEW, "hello")
+
+    chat = server.stored_chat(turn.chat_id)
+    (key,) = pipe_keys(chat)
+    assert key == f"openai_responses_pipe:{turn.message_id}"
+    (ulid,) = chat[key]["items"]
+    record = chat[key]["items"][ulid]
+    assert record["model"] == NEW
+    assert record["message_id"] == turn.message_id
+    assert isinstance(record["created_at"], int)
+    reasoning, message = record["payload"]
+    assert reasoning == stripped(outputs(simulator)[0][0])
+    assert message["phase"] == "final_answer"
+    content = chat["history"]["messages"][turn.message_id]["content"]
+    assert content.startswith(f"{SIGN}items:{ulid}]: #\n\nThis is turn 1.")
+    rest = json.dumps({k: v for k, v in chat.items() if k != key})
+    assert "encrypted_content" not in rest
+
+
+@pytest.mark.asyncio
+async def test_usage_is_stored_once(tab: Tab, simulator: Simulator) -> None:
+    """The message carries the counts of its run."""
+    turn = await tab.send(NEW, "hello")
+
+    usage = (await tab.message(turn))["usage"]
+    told = (simulator.requests[-1].response or {})["usage"]
+    assert usage["input_tokens"] == usage["prompt_tokens"] == told["input_tokens"]
+    assert usage["output_tokens"] == told["output_tokens"]
+    assert usage["output_tokens_details"] == {"reasoning_tokens": 64}
+
+
+@pytest.mark.asyncio
+async def test_regenerate_leaves_the_first_answer_out(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """A sibling sees the history before it, and has kept items of its own."""
+    first = await tab.send(NEW, "hello")
+
+    other = await tab.regenerate(NEW, first)
+
+    bodies = chat_bodies(simulator)
+    assert bodies[0]["input"] == bodies[1]["input"]
+    chat = await tab.user.chat(first.chat_id)
+    assert pipe_keys(chat) == {
+        f"openai_responses_pipe:{turn.message_id}" for turn in (first, other)
+    }
+
+
+@pytest.mark.asyncio
+async def test_stop_closes_the_connection_and_keeps_the_text(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The upstream work ends, what was shown stays, and the chat goes on."""
+    turn = await tab.begin(NEW, "sim:slow")
+    await turn.until(lambda seen: len(seen.text) > 60, seconds=20)
+
+    await tab.stop(turn)
+    await tab.settle(turn)
+
+    await simulator.closed_early()
+    assert simulator.open_streams == 0
+    stored = await tab.message(turn)
+    assert len(stored["content"]) > 60
+    assert not stored.get("error")
+    after = await tab.send(NEW, "sim:chat go on", chat_id=turn.chat_id)
+    assert after.error is None
+
+
+@pytest.mark.asyncio
+async def test_a_temporary_chat_holds_no_marker(
+    tab: Tab, simulator: Simulator, member: User
+) -> None:
+    """There is no row to keep anything in, so nothing is named in the text."""
+    before = len(await member.call("GET", "/api/v1/chats/"))
+
+    turn = await tab.send(NEW, "hello", temporary=[])
+
+    assert "This is turn 1." in turn.text
+    assert SIGN not in turn.text
+    assert "response.reasoning_summary_text.delta" in {
+        e["data"].get("type") for e in turn.of_type("response:completion")
+    }
+    assert len(await member.call("GET", "/api/v1/chats/")) == before
+
+
+@pytest.mark.asyncio
+async def test_a_page_with_streaming_off(tab: Tab, simulator: Simulator) -> None:
+    """The answer is stored with its output items, and the next turn replays it."""
+    first = await tab.send(NEW, "hello", body={"stream": False})
+    second = await tab.send(NEW, "again", chat_id=first.chat_id, body={"stream": False})
+
+    stored = await tab.message(first)
+    assert [item["type"] for item in stored["output"]] == ["reasoning", "message"]
+    assert stored["content"].count(SIGN) == 1
+    bodies = chat_bodies(simulator)
+    assert [body["stream"] for body in bodies] == [False, False]
+    assert stripped(outputs(simulator)[0][0]) in bodies[1]["input"]
+    assert (await tab.message(second))["done"]
+
+
+@pytest.mark.asyncio
+async def test_reasoning_does_not_reach_another_family(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """Another family gets the text alone, and its answer's own reasoning stays."""
+    first = await tab.send(NEW, "hello")
+    second = await tab.send(OLD, "again", chat_id=first.chat_id)
+    await tab.send("openai_responses.gpt-5.2", "more", chat_id=second.chat_id)
+
+    _, other, back = chat_bodies(simulator)
+    assert kinds(other["input"]) == ["user", "assistant", "user"]
+    assert kinds(back["input"]) == [
+        *("user", "assistant", "user"),
+        *("reasoning", "assistant", "user"),
+    ]
+    assert back["input"][3] == stripped(outputs(simulator)[1][0])
+
+
+@pytest.mark.asyncio
+async def test_a_title_task_is_short_and_sees_no_marker(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """One request without tools, memory or effort; the chat it quotes is clean."""
+    tasks = {"title_generation": True, "tags_generation": True}
+    first = await tab.send(NEW, "hello")
+    simulator.forget()
+
+    turn = await tab.send(NEW, "again", chat_id=first.chat_id, background_tasks=tasks)
+
+    chat, *jobs = [request.body for request in simulator.requests]
+    assert "reasoning.encrypted_content" in chat["include"]
+    assert jobs
+    for body in jobs:
+        assert SIGN not in json.dumps(body)
+        assert "That is all for now." in json.dumps(body)
+        assert body["reasoning"] == {"effort": "low"}
+        assert body["stream"] is False
+        assert not {"tools", "include"} & body.keys()
+    assert turn.error is None
+
+
+FILTER = Path(__file__).with_name("choices_filter.py").read_text()
+
+
+@pytest.mark.asyncio
+async def test_a_stream_filter_that_reads_choices(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Filters written for Chat Completions do not erase the answer."""
+    await admin.install_function("choices_filter", FILTER)
+    await admin.set_global("choices_filter", True)
+    try:
+        turn = await tab.send(NEW, "hello")
+    finally:
+        await admin.delete_function("choices_filter")
+
+    assert (await tab.message(turn))["content"].endswith("That is all for now.")
+
+
+async def both(
+    tab: Tab, chat_id: str, models: tuple[str, str], text: str
+) -> list[Turn]:
+    """Two models that are asked in one chat at the same time."""
+    turns = [await tab.begin(model, text, chat_id=chat_id) for model in models]
+    for turn in turns:
+        await turn.finished.wait()
+        await tab.settle(turn)
+    return turns
+
+
+@pytest.mark.asyncio
+async def test_two_copies_that_answer_at_once_lose_nothing(
+    tab: Tab, admin: User, copy_of_pipe: list[str], simulator: Simulator
+) -> None:
+    """Each message has a key of its own, so no write replaces another's."""
+    first = await tab.send(NEW, "hello")
+    models = (NEW, copy_of_pipe[0])
+
+    turns = [first]
+    for number in range(4):
+        turns += await both(tab, first.chat_id, models, f"sim:short question {number}")
+
+    chat = await tab.user.chat(first.chat_id)
+    assert pipe_keys(chat) == {
+        f"openai_responses_pipe:{turn.message_id}" for turn in turns
+    }
+
+
+@pytest.mark.asyncio
+async def test_an_upload_during_a_stream_disturbs_nothing(
+    tab: Tab, admin: User, pipe_source: str, simulator: Simulator
+) -> None:
+    """The old version finishes its answer; the new one answers the next."""
+    turn = await tab.begin(NEW, "sim:chat,delay=40")
+    await turn.until(lambda seen: "Here is" in seen.text, seconds=20)
+
+    await admin.install_function("openai_responses", pipe_source + "\n# newer\n")
+    await turn.finished.wait()
+    await tab.settle(turn)
+
+    assert turn.error is None
+    assert (await tab.message(turn))["content"].endswith("That is all for now.")
+    after = await tab.send(NEW, "again", chat_id=turn.chat_id)
+    assert "I was given 1 reasoning item back" in after.text

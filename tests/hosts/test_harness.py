@@ -1,0 +1,243 @@
+"""What the harness itself promises, shown with a pipe of twenty lines."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hosts.client import OpenWebUIError
+from hosts.offline import BootError
+from hosts.open_webui import OpenWebUI
+from hosts.page import ChatPage
+from hosts.pipes import install_pipe, valves_changed
+from hosts.tabs import Tab
+from hosts.users import User
+from hosts.valves_dialog import fill_user_valves
+
+pytestmark = pytest.mark.host
+
+STUB = Path(__file__).with_name("stub_pipe.py").read_text()
+ONE, TWO = "stub.one", "stub.two"
+
+
+@pytest_asyncio.fixture(scope="session", autouse=True)
+async def stub(admin: User) -> list[str]:
+    """The stub pipe, installed for everybody."""
+    return await install_pipe(admin, "stub", STUB, {})
+
+
+async def stored_chats(user: User) -> int:
+    """How many chats the server keeps for somebody."""
+    return len(await user.call("GET", "/api/v1/chats/"))
+
+
+@pytest.mark.asyncio
+async def test_a_tab_sees_what_the_server_stores(tab: Tab) -> None:
+    """The streamed text is the stored text."""
+    turn = await tab.send(ONE, "hello")
+
+    assert turn.text == "1 echo: hello"
+    assert (await tab.message(turn))["content"] == turn.text
+    assert turn.error is None
+
+
+@pytest.mark.asyncio
+async def test_a_second_turn_follows_the_first(tab: Tab) -> None:
+    """A question into a chat carries that chat's history."""
+    first = await tab.send(ONE, "hello")
+
+    second = await tab.send(ONE, "again", chat_id=first.chat_id)
+
+    assert second.text == "2 echo: again"
+    chat = await tab.user.chat(first.chat_id)
+    question = chat["history"]["messages"][second.user_message_id]
+    assert question["parentId"] == first.message_id
+
+
+@pytest.mark.asyncio
+async def test_regenerate_answers_the_same_message(tab: Tab) -> None:
+    """The new answer is a sibling of the old one."""
+    first = await tab.send(ONE, "hello")
+
+    other = await tab.regenerate(ONE, first)
+
+    assert other.text == "1 echo: hello"
+    chat = await tab.user.chat(first.chat_id)
+    question = chat["history"]["messages"][first.user_message_id]
+    assert question["childrenIds"] == [first.message_id, other.message_id]
+
+
+@pytest.mark.asyncio
+async def test_stop_keeps_what_has_streamed(tab: Tab) -> None:
+    """The stop button ends an answer that would go on for ever."""
+    turn = await tab.begin(ONE, "forever")
+    await turn.until(lambda seen: seen.text, seconds=20)
+
+    await tab.stop(turn)
+    await tab.settle(turn)
+
+    assert (await tab.message(turn))["content"].strip() == "1 echo:"
+
+
+@pytest.mark.asyncio
+async def test_a_temporary_chat_is_not_stored(tab: Tab) -> None:
+    """The answer is shown, and no chat is there afterwards."""
+    before = await stored_chats(tab.user)
+    said = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": "1 echo: hello"},
+    ]
+
+    turn = await tab.send(ONE, "again", temporary=said)
+
+    assert turn.text == "2 echo: again"
+    assert await stored_chats(tab.user) == before
+
+
+@pytest.mark.asyncio
+async def test_a_page_with_streaming_off_gets_a_whole_answer(tab: Tab) -> None:
+    """Without a stream the answer comes in one piece, and is stored."""
+    turn = await tab.send(ONE, "hello", body={"stream": False})
+
+    assert turn.text == ""
+    assert (await tab.message(turn))["content"] == "1 echo: hello"
+
+
+@pytest.mark.asyncio
+async def test_plain_http_stores_nothing(member: User) -> None:
+    """Both kinds of completion answer, and no chat is there afterwards."""
+    before = await stored_chats(member)
+
+    whole = await member.complete(ONE, "hello")
+    chunks = [chunk async for chunk in member.chunks(ONE, "hello")]
+
+    streamed = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
+    assert whole == "".join(streamed) == "1 echo: hello"
+    assert await stored_chats(member) == before
+
+
+@pytest.mark.asyncio
+async def test_two_tabs_of_one_user_see_each_other(tab: Tab) -> None:
+    """An answer asked for in one tab reaches the other, too."""
+    async with Tab(tab.user) as other:
+        turn = await tab.send(ONE, "hello")
+
+        mine = await other.send(ONE, "mine")
+
+    assert mine.text == "1 echo: mine"
+    assert turn.message_id in {event["message_id"] for event in other.stray}
+
+
+@pytest.mark.asyncio
+async def test_only_shared_models_reach_an_ordinary_user(
+    admin: User, member: User
+) -> None:
+    """`install_pipe` shares every model; one without a row is hidden."""
+    await admin.install_function("unshared", STUB)
+
+    shown = {model["id"] for model in await member.models()}
+
+    assert {ONE, TWO} <= shown
+    assert "unshared.one" not in shown
+    assert "unshared.one" in {model["id"] for model in await admin.models()}
+    await admin.delete_function("unshared")
+
+
+@pytest.mark.asyncio
+async def test_valves_are_set_for_a_while(admin: User) -> None:
+    """Changed valves take effect at once, then they are as before."""
+    async with valves_changed(admin, "stub", WORD="parrot"):
+        changed = await admin.complete(ONE, "hello")
+
+    assert changed == "1 parrot: hello"
+    assert await admin.complete(ONE, "hello") == "1 echo: hello"
+
+
+@pytest.mark.asyncio
+async def test_a_refusal_is_an_error(member: User) -> None:
+    """A call that the server refuses raises with its status."""
+    with pytest.raises(OpenWebUIError) as refused:
+        await member.valves_spec("stub")
+
+    assert refused.value.status == 401
+
+
+@pytest.mark.asyncio
+async def test_a_chat_lies_in_the_database(server: OpenWebUI, tab: Tab) -> None:
+    """The row on disk says what the interface says."""
+    turn = await tab.send(ONE, "hello")
+
+    on_disk = server.stored_chat(turn.chat_id)
+
+    answer = on_disk["history"]["messages"][turn.message_id]
+    assert answer["output"][0]["content"][0]["text"] == "1 echo: hello"
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_gives_up_says_why() -> None:
+    """The log is in the error, and the directory is gone."""
+    broken = OpenWebUI(python=Path(sys.executable))
+
+    with pytest.raises(BootError, match="uvicorn"):
+        await broken.__aenter__()
+
+    assert not broken.home.exists()
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio
+async def test_the_page_asks_copies_reloads(page: ChatPage) -> None:
+    """An answer is shown, copied whole, and there again after a reload."""
+    await page.open_model(ONE)
+    await page.watch("echo")
+
+    await page.ask("hello")
+
+    assert await page.last_answer() == "1 echo: hello"
+    assert await page.seen()
+    assert await page.copy_last() == "1 echo: hello"
+    await page.reload()
+    assert await page.last_answer() == "1 echo: hello"
+    assert page.chat_id
+    assert page.blocked == page.errors == []
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio
+async def test_the_page_logs_in_by_its_form(member: User) -> None:
+    """Log in, choose a model by name, ask twice."""
+    async with ChatPage(member, signed_in=False) as page:
+        await page.log_in()
+        await page.choose_model("Two")
+        await page.ask("hello")
+        await page.ask("again")
+
+        assert await page.last_answer() == "2 echo: again"
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio
+async def test_the_page_sets_user_valves(page: ChatPage) -> None:
+    """A switch in the dialog reaches the pipe."""
+    await page.open_model(ONE)
+
+    await fill_user_valves(page, {"Loud": True})
+    await page.ask("hello")
+
+    assert await page.last_answer() == "1 echo: HELLO"
+    await page.user.set_user_valves("stub", {})
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio
+async def test_the_page_stops_an_answer(page: ChatPage) -> None:
+    """The stop button leaves what has streamed."""
+    await page.open_model(ONE)
+    await page.ask("forever", wait=False)
+    await page.answers.last.get_by_text("1 echo:").wait_for()
+
+    await page.stop()
+
+    await page.reload()
+    assert await page.last_answer() == "1 echo:"

@@ -1,0 +1,100 @@
+"""What a person sees: the real page in Chromium."""
+
+from pathlib import Path
+
+import pytest
+
+from hosts.page import ChatPage
+from hosts.sent import chat_bodies, kinds
+from simulator import Simulator
+
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.browser,
+    pytest.mark.usefixtures("pipe", "simulator"),
+]
+
+MODEL = "openai_responses.gpt-6.1-sol"
+SIGN = "openai_responses:"
+PICTURES = Path(__file__).parents[2] / "artifacts"
+
+
+@pytest.mark.asyncio
+async def test_two_turns_by_hand(page: ChatPage, simulator: Simulator) -> None:
+    """Log in, choose the model, ask twice, reload: reasoning shown, no marker."""
+    await page.log_in()
+    await page.choose_model("GPT-6.1 Sol")
+    await page.watch(SIGN)
+
+    await page.ask("sim:chat Good morning")
+    await page.ask("sim:chat And a second question")
+
+    assert await page.seen() == []
+    answer = await page.last_answer()
+    assert "Thought for" in answer
+    assert "I was given 1 reasoning item back" in answer
+    PICTURES.mkdir(exist_ok=True)
+    await page.screenshot(PICTURES / "two-turns.png")
+    await page.reload()
+    assert await page.last_answer() == answer
+    sent = [b for b in chat_bodies(simulator) if len(b["input"]) > 1]
+    assert kinds(sent[0]["input"]) == ["user", "reasoning", "assistant", "user"]
+    assert page.errors == []
+
+
+@pytest.mark.asyncio
+async def test_the_reasoning_block_opens(page: ChatPage) -> None:
+    """The summary is there to be read, with both of its parts."""
+    await page.open_model(MODEL)
+    await page.ask("sim:chat Good morning")
+
+    await page.page.get_by_text("Thought for").click()
+
+    await page.page.get_by_text("Reading the question").wait_for()
+    await page.page.get_by_text("Planning the answer").wait_for()
+    PICTURES.mkdir(exist_ok=True)
+    await page.screenshot(PICTURES / "reasoning.png")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "scenario",
+    ["commentary", "list", "table", "quote", "open-fence", "unclosed-fence"],
+)
+async def test_a_marker_is_never_visible(page: ChatPage, scenario: str) -> None:
+    """Not for a moment while it streams, whatever the text around it is."""
+    await page.open_model(MODEL)
+    await page.watch(SIGN)
+
+    await page.ask(f"sim:{scenario},delay=15")
+
+    assert await page.seen() == []
+    assert SIGN not in await page.last_answer()
+    assert SIGN in await page.copy_last()  # so there was one that could be seen
+    await page.reload()
+    assert SIGN not in await page.last_answer()
+
+
+@pytest.mark.asyncio
+async def test_the_watch_sees_what_is_visible(page: ChatPage) -> None:
+    """The check above can fail: it sees text that streams."""
+    await page.open_model(MODEL)
+    await page.watch("stand-in")
+
+    await page.ask("sim:chat,delay=15")
+
+    assert await page.seen()
+
+
+@pytest.mark.asyncio
+async def test_a_cut_answer_says_so(page: ChatPage) -> None:
+    """The text stays, the sentence stands under it, after a reload too."""
+    await page.open_model(MODEL)
+
+    await page.ask("sim:cut")
+
+    for _ in range(2):
+        answer = await page.last_answer()
+        assert "This is turn 1." in answer
+        assert "broke before the answer was finished" in answer
+        await page.reload()

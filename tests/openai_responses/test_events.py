@@ -1,0 +1,265 @@
+"""Every event of the API is known; what is no event is refused in one way."""
+
+import json
+from typing import Any, get_args
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from openai.types.responses.response_stream_event import ResponseStreamEvent
+from pydantic import TypeAdapter
+
+import wire_events as wire
+from openai_responses.errors import ApiError, MalformedEvent
+from openai_responses.events import (
+    KNOWN_TYPES,
+    Delta,
+    ItemAdded,
+    ItemDone,
+    ResponseEnded,
+    StreamError,
+    StreamEvent,
+    Unknown,
+    Whole,
+    parse_event,
+    read_api_error,
+)
+from openai_responses.sse import ServerSentEvent
+
+ITEM = {"type": "message", "id": "msg_1"}
+RESPONSE = {"id": "resp_1", "output": []}
+
+
+def typed(**fields: Any) -> StreamEvent:
+    """Return what the engine makes of these fields."""
+    return parse_event(ServerSentEvent("", json.dumps(fields)))
+
+
+def type_names_of_the_sdk() -> set[str]:
+    """Return the types of all events that the openai package knows."""
+    union, *_ = get_args(ResponseStreamEvent)
+    names = [get_args(m.model_fields["type"].annotation) for m in get_args(union)]
+    return {name for found in names for name in found}
+
+
+def test_all_types_are_known() -> None:
+    """The list of names is the openai package's."""
+    assert len(KNOWN_TYPES) == 59
+    assert type_names_of_the_sdk() == KNOWN_TYPES
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN_TYPES))
+def test_known_event_needs_its_fields_or_none(name: str) -> None:
+    """An event without fields is unknown to us, an empty error, or malformed."""
+    try:
+        event = typed(type=name)
+    except MalformedEvent as error:
+        assert name in str(error)
+    else:
+        assert event in (Unknown(name), StreamError(ApiError()))
+
+
+def test_builders_make_events_of_the_api() -> None:
+    """What the tests build is what the openai package accepts."""
+    events = wire.whole_stream(
+        wire.reasoning(["one ", "two"], ["three"], at=0),
+        wire.reasoning_text("raw", at=1),
+        wire.function_call("look", '{"a":', "1}", at=2),
+        wire.custom_call("note", "abc", at=3),
+        wire.message("Hello ", "world", at=4, phase="final_answer"),
+        wire.refusal("No", at=5),
+    )
+    adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+    for event in [*events, *wire.numbered([wire.error_flat("server_error")])]:
+        read = adapter.validate_python(event, strict=True)
+        assert read.type == event["type"]
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "kind"),
+    [
+        ("output_text", "content_index", "text"),
+        ("refusal", "content_index", "refusal"),
+        ("reasoning_summary_text", "summary_index", "summary"),
+        ("reasoning_text", "content_index", "reasoning"),
+        ("function_call_arguments", None, "arguments"),
+        ("custom_tool_call_input", None, "arguments"),
+    ],
+)
+def test_deltas(name: str, part: str | None, kind: str) -> None:
+    """Six texts grow; calls have one text, the others one for each part."""
+    place = {part: 2} if part else {}
+    event = typed(
+        type=f"response.{name}.delta", output_index=3, delta="é", **place, extra=1
+    )
+    assert event == Delta(kind, 3, 2 if part else 0, "é")
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "kind"),
+    [
+        ("output_text", "text", "text"),
+        ("refusal", "refusal", "refusal"),
+        ("reasoning_summary_text", "text", "summary"),
+        ("reasoning_text", "text", "reasoning"),
+        ("function_call_arguments", "arguments", "arguments"),
+        ("custom_tool_call_input", "input", "arguments"),
+    ],
+)
+def test_whole_texts(name: str, field: str, kind: str) -> None:
+    """The end of each of them holds all of it, under a name of its own."""
+    event = typed(**{"type": f"response.{name}.done", "output_index": 1, field: "all"})
+    assert event == Whole(kind, 1, 0, "all")
+
+
+def test_items() -> None:
+    """Items stay the dicts that came, with fields that nobody knows."""
+    item = {**ITEM, "tomorrow": {"a": [1]}}
+    assert typed(
+        type="response.output_item.added", output_index=0, item=item
+    ) == ItemAdded(0, item)
+    assert typed(
+        type="response.output_item.done", output_index=9, item=item
+    ) == ItemDone(9, item)
+
+
+@pytest.mark.parametrize("status", ["completed", "incomplete", "failed"])
+def test_endings(status: str) -> None:
+    """A response has three ways to end."""
+    event = typed(type=f"response.{status}", response=RESPONSE)
+    assert event == ResponseEnded(status, RESPONSE)
+
+
+def test_both_shapes_of_error() -> None:
+    """The flat one's `type` says nothing about the cause; the nested one's does."""
+    fields = {"code": "c", "message": "m", "param": "p"}
+    assert typed(type="error", **fields) == StreamError(ApiError("c", None, "p", "m"))
+    nested = {**fields, "type": "server_error"}
+    assert typed(type="error", error=nested) == StreamError(
+        ApiError("c", "server_error", "p", "m")
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["keepalive", "response.created", "response.aura.delta", "", "[DONE]"]
+)
+def test_other_events(name: str) -> None:
+    """They are told by name and mean nothing."""
+    assert typed(type=name) == Unknown(name)
+
+
+def test_end_marker_of_other_servers() -> None:
+    """It is no JSON, and still no fault."""
+    assert parse_event(ServerSentEvent("", "[DONE]")) == Unknown("[DONE]")
+
+
+def test_name_on_the_event_line() -> None:
+    """A server that leaves `type` out of the JSON is understood by it."""
+    wire_text = json.dumps({"response": RESPONSE})
+    event = parse_event(ServerSentEvent("response.completed", wire_text))
+    assert event == ResponseEnded("completed", RESPONSE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        '"text"',
+        "1" * 5000,
+        "[" * 100_000,
+        '{"type": "response.output_text.delta"}',
+        '{"type": "response.output_text.delta", "output_index": 0}',
+        '{"type": "response.output_text.delta", "output_index": 0, "delta": 1}',
+        '{"type": "response.output_text.delta", "output_index": "0", "delta": ""}',
+        '{"type": "response.output_text.delta", "output_index": 1e9, "delta": ""}',
+        '{"type": "response.output_item.done", "output_index": 0, "item": []}',
+        '{"type": "response.completed", "response": null}',
+    ],
+)
+def test_malformed(text: str) -> None:
+    """What cannot be read is refused, and the refusal quotes nothing of it."""
+    with pytest.raises(MalformedEvent) as refused:
+        parse_event(ServerSentEvent("", text))
+    assert len(str(refused.value)) < 120
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=12,
+)
+_FIELDS = st.fixed_dictionaries(
+    {"type": st.sampled_from(sorted(KNOWN_TYPES)) | _JSON},
+    optional={
+        name: _JSON
+        for name in (
+            "output_index",
+            "content_index",
+            "summary_index",
+            "delta",
+            "text",
+            "refusal",
+            "arguments",
+            "input",
+            "item",
+            "response",
+            "error",
+            "code",
+            "message",
+        )
+    },
+)
+
+
+@given(wire_event=_FIELDS | _JSON, name=st.text(max_size=8))
+@example(wire_event={"type": [1]}, name="")
+@example(wire_event={"type": {"a": 1}}, name="")
+@example(wire_event={"type": 1}, name="")
+def test_any_json_is_an_event_or_malformed(wire_event: Any, name: str) -> None:
+    """Nothing that a server can send raises anything else."""
+    try:
+        event = parse_event(ServerSentEvent(name, json.dumps(wire_event)))
+    except MalformedEvent:
+        return
+    assert isinstance(event, StreamEvent)
+
+
+@given(text=st.text())
+def test_any_text_is_an_event_or_malformed(text: str) -> None:
+    """The same for what is no JSON at all."""
+    try:
+        parse_event(ServerSentEvent("", text))
+    except MalformedEvent as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"error": {"message": "m", "code": "c"}}, ApiError(code="c", message="m")),
+        ({"error": "m"}, ApiError(message="m")),
+        ("m", ApiError(message="m")),
+        ({"detail": "m"}, ApiError(message="m")),
+        ({"detail": [{"loc": ["body"]}]}, ApiError()),
+        ({"error": None, "message": "m"}, ApiError(message="m")),
+        ({"error": {"error": {"code": "c"}}}, ApiError(code="c")),
+        ({"code": 7, "type": "", "param": []}, ApiError()),
+        ([], ApiError()),
+        (None, ApiError()),
+    ],
+)
+def test_error_bodies(body: object, error: ApiError) -> None:
+    """OpenAI's shape and those of gateways before it are all read."""
+    assert read_api_error(body) == error
+
+
+def test_error_in_an_error_without_end() -> None:
+    """Depth costs nothing."""
+    wire_error: dict[str, Any] = {"code": "c"}
+    for _ in range(50_000):
+        wire_error = {"error": wire_error}
+    assert read_api_error(wire_error) == ApiError(code="c")

@@ -1,0 +1,200 @@
+"""Bytes become events by the rules of the standard, however they are cut."""
+
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from openai_responses.sse import EventStreamDecoder, ServerSentEvent
+
+
+def decoded(*chunks: bytes) -> list[ServerSentEvent]:
+    """Return all events of a stream that ends after these chunks."""
+    decoder = EventStreamDecoder()
+    events = [event for chunk in chunks for event in decoder.feed(chunk)]
+    return [*events, *decoder.close()]
+
+
+def event(data: str, name: str = "") -> ServerSentEvent:
+    """Return an event."""
+    return ServerSentEvent(name, data)
+
+
+def bytewise(text: bytes) -> list[bytes]:
+    """Return the chunks of the worst network."""
+    return [text[place : place + 1] for place in range(len(text))]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_line_ends(end: bytes) -> None:
+    """All three line ends of the standard are read, whole and byte by byte."""
+    text = end.join([b"event: a", b"data: 1", b"", b"data: 2", b"", b""])
+    expected = [event("1", "a"), event("2")]
+    assert decoded(text) == expected
+    assert decoded(*bytewise(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        (b"data: a\ndata: b\n\n", "a\nb"),
+        (b"data\n\n", ""),
+        (b"data\ndata\n\n", "\n"),
+        (b"data:\n\n", ""),
+        (b"data:a\n\n", "a"),
+        (b"data:  a\n\n", " a"),
+        (b"data: a:b\n\n", "a:b"),
+        (b": a comment\ndata: a\n:\n\n", "a"),
+        (b"id: 7\nretry: 10\nnobody: knows\ndata: a\n\n", "a"),
+        (b"database: no\ndata: a\n\n", "a"),
+        (b"data: a\x0bb\x0cc\x1cd\n\n", "a\x0bb\x0cc\x1cd"),
+        ("data: a\u2028b\u0085c\n\n".encode(), "a\u2028b\u0085c"),
+    ],
+)
+def test_fields(text: bytes, data: str) -> None:
+    """Each kind of line does what the standard says, and only its line ends count."""
+    assert decoded(text) == [event(data)]
+    assert decoded(*bytewise(text)) == [event(data)]
+
+
+def test_event_without_data_is_not_dispatched() -> None:
+    """A name alone is no event, and does not name the next one."""
+    assert decoded(b"event: a\n\n\n\ndata: 1\n\n") == [event("1")]
+
+
+def test_name_is_for_one_event() -> None:
+    """What one event was called says nothing of the next."""
+    assert decoded(b"event: a\ndata: 1\n\ndata: 2\n\n") == [event("1", "a"), event("2")]
+
+
+def test_chunk_ends_inside_a_character() -> None:
+    """A character of four bytes survives any cut."""
+    text = "data: 東京 🚀\n\n".encode()
+    for cut in range(len(text)):
+        assert decoded(text[:cut], text[cut:]) == [event("東京 🚀")]
+
+
+def test_bytes_that_are_no_utf8() -> None:
+    """They are replaced; the stream goes on."""
+    assert decoded(b"data: a\xffb\n\ndata: c\n\n") == [event("a\ufffdb"), event("c")]
+
+
+@pytest.mark.parametrize("between", [(), (b"",)])
+def test_crlf_in_two_chunks(between: tuple[bytes, ...]) -> None:
+    """Its second half is not a line of its own, which would end the event early."""
+    chunks = (b"data: a\r", *between, b"\ndata: b\r", *between, b"\n\r", b"\n")
+    assert decoded(*chunks) == [event("a\nb")]
+
+
+def test_event_is_there_with_its_blank_line() -> None:
+    """Nothing waits for the byte after a carriage return."""
+    decoder = EventStreamDecoder()
+    assert decoder.feed(b"data: a\r\r") == [event("a")]
+    assert decoder.feed(b"\n") == []
+    assert decoder.feed(b"data: b\n\n") == [event("b")]
+
+
+@pytest.mark.parametrize(
+    "rest", [b"data: a", b"data: a\n", b"data: a\r", b"data: a\r\n"]
+)
+def test_end_without_a_blank_line(rest: bytes) -> None:
+    """The last event counts although the stream ended too early for the standard."""
+    assert decoded(rest) == [event("a")]
+
+
+def test_close_of_a_clean_stream() -> None:
+    """There is nothing left to say, also the second time."""
+    decoder = EventStreamDecoder()
+    assert decoder.feed(b"data: a\n\n") == [event("a")]
+    assert [*decoder.close(), *decoder.close()] == []
+
+
+_LINES = st.sampled_from(
+    ["data: {}", "data:x", "data", "event: é", ": c", "", "", "id: 1", "data: 東🚀"]
+)
+_ENDS = st.sampled_from(["\n", "\r", "\r\n"])
+_CUTS = st.lists(st.floats(0, 1), max_size=8)
+
+
+@given(
+    lines=st.lists(st.tuples(_LINES, _ENDS)),
+    tail=st.sampled_from(["", "data: tail", ":"]),
+    cuts=_CUTS,
+)
+@example(lines=[("data: {}", "\r"), ("", "\r\n"), ("data", "\n")], tail="", cuts=[0.8])
+def test_chunks_do_not_matter(
+    lines: list[tuple[str, str]], tail: str, cuts: list[float]
+) -> None:
+    """Any cutting of any stream gives the same events."""
+    text = ("".join(line + end for line, end in lines) + tail).encode()
+    places = sorted({0, len(text), *(round(cut * len(text)) for cut in cuts)})
+    chunks = [text[a:b] for a, b in pairwise(places)]
+    assert b"".join(chunks) == text
+    assert decoded(*chunks) == decoded(*bytewise(text)) == decoded(text)
+
+
+class Work:
+    """Counts what a decoder does to bytes: joins, and bytes glued with a plus."""
+
+    def __init__(self) -> None:
+        self.joins = 0
+        self.glued = 0
+
+    def pieces(self, text: bytes, size: int) -> Iterator[bytes]:
+        """Yield `text` in pieces that report when they are glued."""
+        work = self
+
+        class Piece(bytes):
+            def __add__(self, other: object) -> bytes:
+                work.glued += len(self)
+                return Piece(bytes(self) + bytes(other))  # type: ignore[call-overload]
+
+            def __radd__(self, other: object) -> bytes:
+                work.glued += len(self)
+                return Piece(bytes(other) + bytes(self))  # type: ignore[call-overload]
+
+        for start in range(0, len(text), size):
+            yield Piece(text[start : start + size])
+
+    def watch(self, frame: object, what: str, called: object) -> None:
+        """Be told of every call, for `sys.setprofile`."""
+        if what == "c_call" and getattr(called, "__name__", "") == "join":
+            self.joins += 1
+
+
+def work_for(megabytes: int) -> Work:
+    """Return the work for one line of that length in pieces of 64 kB."""
+    work = Work()
+    decoder = EventStreamDecoder()
+    text = b"data: " + b"x" * (megabytes << 20) + b"\n\n"
+    before = sys.getprofile()
+    sys.setprofile(work.watch)
+    try:
+        events = [
+            e for piece in work.pieces(text, 1 << 16) for e in decoder.feed(piece)
+        ]
+    finally:
+        sys.setprofile(before)
+    assert [len(e.data) for e in events] == [megabytes << 20]
+    return work
+
+
+def test_long_line_is_joined_once() -> None:
+    """A line of megabytes costs one copy, not one for each piece that arrives."""
+    short, long = work_for(1), work_for(4)
+    assert (short.joins, short.glued) == (long.joins, long.glued)
+    assert short.joins <= 3
+    assert short.glued == 0
+
+
+def test_work_counter_sees_gluing() -> None:
+    """A decoder that glues each piece to the rest would be noticed."""
+    work = Work()
+    rest = b""
+    for piece in work.pieces(b"x" * 100, 10):
+        rest = rest + piece
+    assert work.glued > 400
+    assert rest == b"x" * 100

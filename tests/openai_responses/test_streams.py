@@ -1,0 +1,197 @@
+"""Every transcript means the same, however the network cuts it."""
+
+import json
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from openai_responses.endings import Ending
+from openai_responses.errors import MalformedEvent
+from openai_responses.events import ResponseEnded, parse_event
+from openai_responses.items import Item
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEvent,
+    TurnEnded,
+    joined,
+)
+from openai_responses.sse import EventStreamDecoder, ServerSentEvent
+from openai_responses.turn import Turn, item_texts
+from openai_responses.usage import Usage
+
+FOLDER = Path(__file__).resolve().parents[1] / "streams"
+PATHS = sorted(FOLDER.glob("*.sse"))
+TERMINAL = ("response.completed", "response.incomplete", "response.failed")
+
+each_transcript = pytest.mark.parametrize("path", PATHS, ids=[p.stem for p in PATHS])
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a transcript came to."""
+
+    events: list[RunEvent]
+    ending: Ending | None
+    usage: Usage | None
+    output: list[Item]
+    broken: bool
+
+
+def replay(chunks: Iterable[bytes]) -> Replayed:
+    """Feed the chunks of a body to a decoder and a turn, as a run does."""
+    decoder, turn = EventStreamDecoder(), Turn()
+    events: list[RunEvent] = []
+    broken = False
+    try:
+        for chunk in chunks:
+            batch = [turn.feed(parse_event(e)) for e in decoder.feed(chunk)]
+            events += joined(event for told in batch for event in told)
+        for rest in decoder.close():
+            events += turn.feed(parse_event(rest))
+    except MalformedEvent:
+        broken = True
+    events = joined([*events, *turn.close()])
+    return Replayed(events, turn.ending, turn.usage, turn.output, broken)
+
+
+def sent(path: Path) -> list[ServerSentEvent]:
+    """Return the events of a transcript."""
+    decoder = EventStreamDecoder()
+    return [*decoder.feed(path.read_bytes()), *decoder.close()]
+
+
+def last_snapshot(path: Path) -> ResponseEnded | None:
+    """Return the event that ends a transcript's response, if it has one."""
+    for event in reversed(sent(path)):
+        if event.data.startswith("{") and event.data.endswith("}"):
+            wire = json.loads(event.data)
+            if wire["type"] in TERMINAL:
+                parsed = parse_event(event)
+                assert isinstance(parsed, ResponseEnded)
+                return parsed
+    return None
+
+
+ENDED = [path for path in PATHS if last_snapshot(path)]
+
+
+def test_there_are_transcripts() -> None:
+    """An empty folder would make all other tests here pass."""
+    assert len(PATHS) > 40
+    assert len(ENDED) > 30
+
+
+@each_transcript
+def test_byte_by_byte(path: Path) -> None:
+    """The worst network changes nothing."""
+    text = path.read_bytes()
+    bytewise = (text[place : place + 1] for place in range(len(text)))
+    assert replay(bytewise) == replay([text])
+
+
+@each_transcript
+@pytest.mark.parametrize("seed", range(5))
+def test_random_chunks(path: Path, seed: int) -> None:
+    """Nor does any other, also one that delivers nothing now and then."""
+    text = path.read_bytes()
+    dice = random.Random(f"{path.name} {seed}")
+    cuts = [dice.randint(0, len(text)) for _ in range(dice.randint(1, 200))]
+    places = sorted([0, len(text), *cuts])
+    assert replay(text[a:b] for a, b in pairwise(places)) == replay([text])
+
+
+@each_transcript
+def test_shown_text_is_the_texts_of_the_items(path: Path) -> None:
+    """What grew in front of a person is what ended, text by text."""
+    replayed = replay([path.read_bytes()])
+    grown: dict[tuple[int, str, int], str] = {}
+    for event in replayed.events:
+        if isinstance(event, Grew):
+            place = (event.index, event.kind, event.part)
+            grown[place] = grown.get(place, "") + event.text
+    for event in replayed.events:
+        if isinstance(event, ItemEnded):
+            for (kind, part), text in item_texts(event.item):
+                assert grown.get((event.index, kind, part), "") == text
+
+
+@each_transcript
+def test_items_start_before_they_grow_and_end(path: Path) -> None:
+    """Each item starts once, grows only while it is open, ends at most once."""
+    open_items: set[int] = set()
+    seen: set[int] = set()
+    for event in replay([path.read_bytes()]).events:
+        match event:
+            case ItemStarted(index, _):
+                assert index not in seen
+                seen.add(index)
+                open_items.add(index)
+            case Grew(index, _, _, text):
+                assert index in open_items
+                assert text
+            case ItemEnded(index, _):
+                open_items.remove(index)
+
+
+@pytest.mark.parametrize("path", ENDED, ids=[path.stem for path in ENDED])
+def test_json_answer(path: Path) -> None:
+    """The last snapshot alone, which is what a JSON answer is, comes to the same."""
+    streamed = replay([path.read_bytes()])
+    snapshot = last_snapshot(path)
+    assert snapshot
+    turn = Turn()
+    events = turn.feed(snapshot)
+    assert turn.output == streamed.output
+    assert (turn.ending, turn.usage) == (streamed.ending, streamed.usage)
+    assert [e for e in events if isinstance(e, ItemEnded | TurnEnded)] == [
+        *(ItemEnded(index, item) for index, item in enumerate(streamed.output)),
+        streamed.events[-1],
+    ]
+
+
+ENDINGS = {
+    "annotations": ("completed", None),
+    "chat": ("completed", None),
+    "incomplete": ("incomplete", "max_output_tokens"),
+    "incomplete-thoughts": ("incomplete", "max_output_tokens"),
+    "filtered": ("incomplete", "content_filter"),
+    "failed": ("failed", "server_error"),
+    "failed-limit": ("failed", "rate_limit_exceeded"),
+    "error-flat": ("error", "server_error"),
+    "error-nested": ("error", "server_error"),
+    "error-first": ("error", "server_is_overloaded"),
+    "cut": None,
+    "drop": None,
+    "stall": None,
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_endings(name: str) -> None:
+    """Each transcript ends as its name says."""
+    replayed = replay([(FOLDER / f"{name}.sse").read_bytes()])
+    ending = replayed.ending
+    assert (ending and (ending.kind, ending.code)) == ENDINGS[name]
+    assert replayed.broken == (name == "drop")
+
+
+DRESSED = ("chat-cr", "chat-crlf-comments", "chat-multiline", "chat-nameless-done")
+
+
+@pytest.mark.parametrize("name", DRESSED)
+def test_dress_of_a_stream(name: str) -> None:
+    """Line ends, comments and split lines change nothing but the looks."""
+    plain = replay([(FOLDER / "chat.sse").read_bytes()])
+    dressed = replay([(FOLDER / f"{name}.sse").read_bytes()])
+    assert without_ids(dressed) == without_ids(plain)
+
+
+def without_ids(replayed: Replayed) -> list[str]:
+    """Return what was shown, without what the server makes up anew each time."""
+    return [repr(e) for e in replayed.events if isinstance(e, Grew)]

@@ -1,0 +1,480 @@
+"""Given these wire events, a turn reports this."""
+
+from typing import Any
+
+import pytest
+import wire_events as wire
+from run_log import log_of
+
+from openai_responses.endings import COMPLETED
+from openai_responses.events import ItemAdded
+from openai_responses.items import Item
+from openai_responses.run_events import Grew, ItemEnded, RunEvent, TurnEnded, joined
+from openai_responses.turn import Turn, item_texts
+from openai_responses.usage import Usage
+
+
+def told(turn: Turn, *events: wire.Event) -> list[RunEvent]:
+    """Return what a turn reports for these events, one after the other."""
+    return [told for event in events for told in turn.feed(wire.parsed(event))]
+
+
+def log(*events: wire.Event) -> list[str]:
+    """Return what a fresh turn reports, as lines."""
+    return log_of(told(Turn(), *events))
+
+
+def test_text() -> None:
+    """A message starts, grows and ends; the response ends after it."""
+    assert log(*wire.whole_stream(wire.message("Hello ", "world"))) == [
+        "0 started message",
+        "0 text 0: Hello ",
+        "0 text 0: world",
+        "0 ended message",
+        "turn completed",
+    ]
+
+
+def test_summary_of_two_parts() -> None:
+    """Each part of a summary grows at its own place."""
+    assert log(*wire.reasoning(["**One**", " first"], ["**Two**"])) == [
+        "0 started reasoning",
+        "0 summary 0: **One**",
+        "0 summary 0:  first",
+        "0 summary 1: **Two**",
+        "0 ended reasoning",
+    ]
+
+
+def test_empty_summary() -> None:
+    """Reasoning without a summary starts and ends."""
+    assert log(*wire.reasoning()) == ["0 started reasoning", "0 ended reasoning"]
+
+
+def test_raw_reasoning() -> None:
+    """The reasoning text of open-weight models is shown as reasoning."""
+    assert log(*wire.reasoning_text("hm, ", "well")) == [
+        "0 started reasoning",
+        "0 reasoning 0: hm, ",
+        "0 reasoning 0: well",
+        "0 ended reasoning",
+    ]
+
+
+def test_encrypted_content_of_the_end() -> None:
+    """It is taken from the item that ended, not from the one announced."""
+    turn = Turn()
+    begun, ended = told(turn, *wire.reasoning(sealed="all of it"))
+    assert begun == ItemEnded(0, {}) or "all of it" not in str(begun)
+    assert isinstance(ended, ItemEnded)
+    assert ended.item["encrypted_content"] == "all of it"
+    assert turn.output[0]["encrypted_content"] == "all of it"
+
+
+def test_encrypted_content_of_the_snapshot_is_not_taken() -> None:
+    """An item that ended is not replaced by what the last snapshot says of it."""
+    turn = Turn()
+    other = wire.reasoning_item(sealed="another")
+    told(turn, *wire.reasoning(sealed="all of it"), wire.completed(other))
+    assert [item["encrypted_content"] for item in turn.output] == ["all of it"]
+
+
+def test_ended_items_are_the_wires_own() -> None:
+    """What nobody knows of an item is kept, in its order."""
+    item: Item = {"zeta": None, "type": "program", "alpha": {"b": [1]}, "id": "x"}
+    turn = Turn()
+    told(turn, wire.done(item))
+    assert turn.output == [item]
+    assert list(turn.output[0]) == ["zeta", "type", "alpha", "id"]
+
+
+@pytest.mark.parametrize("end", ["text_done", "item_done", "snapshot"])
+def test_missing_delta(end: str) -> None:
+    """What the deltas left out is shown when the whole text comes, wherever it is."""
+    item = wire.message_item("Hello world")
+    last = {
+        "text_done": wire.text_done("Hello world"),
+        "item_done": wire.done(item),
+        "snapshot": wire.completed(item),
+    }[end]
+    lines = log(wire.added(wire.message_item()), wire.text_delta("Hello"), last)
+    assert lines[:3] == ["0 started message", "0 text 0: Hello", "0 text 0:  world"]
+
+
+def test_text_without_deltas() -> None:
+    """A text that comes whole is shown once, although three events hold it."""
+    item = wire.message_item("Hello")
+    lines = log(
+        wire.added(wire.message_item()),
+        wire.text_done("Hello"),
+        wire.done(item),
+        wire.completed(item),
+    )
+    assert lines == [
+        "0 started message",
+        "0 text 0: Hello",
+        "0 ended message",
+        "turn completed",
+    ]
+
+
+@pytest.mark.parametrize("whole", ["Goodbye", "Hell", ""])
+def test_contradicting_delta(whole: str) -> None:
+    """The whole text counts; what was shown is not shown again."""
+    turn = Turn()
+    item = wire.message_item(whole)
+    events = told(
+        turn,
+        wire.added(wire.message_item()),
+        wire.text_delta("Hello"),
+        wire.text_done(whole),
+        wire.done(item),
+    )
+    assert log_of(events) == [
+        "0 started message",
+        "0 text 0: Hello",
+        "0 ended message",
+    ]
+    assert turn.output == [item]
+
+
+def test_growth_after_the_whole_text() -> None:
+    """A gateway that goes on after `done` loses nothing."""
+    lines = log(
+        wire.added(wire.message_item()),
+        wire.text_done("Hello"),
+        wire.text_delta(" world"),
+        wire.done(wire.message_item("Hello world!")),
+    )
+    assert lines[1:4] == ["0 text 0: Hello", "0 text 0:  world", "0 text 0: !"]
+
+
+def test_two_parts_of_a_message() -> None:
+    """Content parts have places of their own."""
+    lines = log(
+        wire.added(wire.message_item()),
+        wire.text_delta("a", part=1),
+        wire.text_delta("b", part=0),
+        wire.done(wire.message_item("bc", "ad")),
+    )
+    assert lines[1:5] == ["0 text 1: a", "0 text 0: b", "0 text 0: c", "0 text 1: d"]
+
+
+def test_empty_delta() -> None:
+    """Nothing is said about nothing."""
+    assert log(wire.added(wire.message_item()), wire.text_delta("")) == [
+        "0 started message"
+    ]
+
+
+def test_interleaved_calls() -> None:
+    """Parallel calls grow side by side, each with its own arguments."""
+    one = wire.function_call("look", '{"a":', "1}", at=0)
+    two = wire.function_call("find", '{"b":', "2}", at=1)
+    turn = Turn()
+    events = told(turn, *(event for pair in zip(one, two, strict=True) for event in pair))
+    assert log_of(events) == [
+        "0 started function_call",
+        "1 started function_call",
+        '0 arguments 0: {"a":',
+        '1 arguments 0: {"b":',
+        "0 arguments 0: 1}",
+        "1 arguments 0: 2}",
+        "0 ended function_call",
+        "1 ended function_call",
+    ]
+    assert [item["arguments"] for item in turn.output] == ['{"a":1}', '{"b":2}']
+
+
+def test_custom_call() -> None:
+    """Its input is treated like arguments."""
+    assert log(*wire.custom_call("note", "first ", "line")) == [
+        "0 started custom_tool_call",
+        "0 arguments 0: first ",
+        "0 arguments 0: line",
+        "0 ended custom_tool_call",
+    ]
+
+
+def test_call_that_grows_before_it_is_announced() -> None:
+    """Nothing is shown without a name, and nothing is lost."""
+    announced, first, *rest = wire.function_call("look", '{"a":', "1}")
+    turn = Turn()
+    assert told(turn, first) == []
+    assert turn.has_begun
+    events = told(turn, announced, *rest)
+    assert isinstance(announced["item"], dict)
+    assert log_of(events)[:3] == [
+        "0 started function_call",
+        '0 arguments 0: {"a":',
+        "0 arguments 0: 1}",
+    ]
+    assert turn.output[0]["name"] == "look"
+
+
+@pytest.mark.parametrize("end", [wire.done, None])
+def test_call_that_is_never_announced(end: Any) -> None:
+    """Its name comes from the item that ended, or from the last snapshot."""
+    item = wire.call_item("look", '{"a":1}')
+    _, first, second, whole, _ = wire.function_call("look", '{"a":', "1}")
+    last = end(item) if end else wire.completed(item)
+    assert log(first, second, whole, last)[:4] == [
+        "0 started function_call",
+        '0 arguments 0: {"a":',
+        "0 arguments 0: 1}",
+        "0 ended function_call",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "shown"),
+    [
+        ([wire.text_delta("Hel"), wire.text_delta("lo")], ["Hel", "lo"]),
+        ([wire.text_delta("Hel"), wire.text_done("Hello")], ["Hel", "lo"]),
+        ([wire.text_done("Hello")], ["Hello"]),
+        (wire.refusal("No.")[1:3], ["No."]),
+    ],
+)
+def test_message_that_is_never_announced(
+    events: wire.Events, shown: list[str]
+) -> None:
+    """What it said is shown at the end, as a message."""
+    turn = Turn()
+    assert told(turn, *events) == []
+    started, *grown, ended = told(turn, wire.completed())
+    assert log_of([started]) == ["0 started message"]
+    assert [event.text for event in grown if isinstance(event, Grew)] == shown
+    assert isinstance(ended, TurnEnded)
+    assert turn.output == []
+
+
+def test_message_that_is_never_announced_in_a_cut_stream() -> None:
+    """`close` shows it when no last event comes, once."""
+    turn = Turn()
+    told(turn, wire.text_delta("Hello", at=2))
+    assert log_of(turn.close()) == ["2 started message", "2 text 0: Hello"]
+    assert turn.close() == []
+
+
+def test_call_without_a_name_is_not_shown() -> None:
+    """Arguments alone are no call."""
+    turn = Turn()
+    told(turn, wire.function_call("look", "{}")[1])
+    assert turn.close() == []
+
+
+def test_events_that_mean_nothing() -> None:
+    """Keepalive, progress and events of tomorrow say nothing."""
+    turn = Turn()
+    names = ("keepalive", "response.in_progress", "response.aura.delta")
+    assert told(turn, wire.created(), *({"type": name} for name in names)) == []
+    assert (turn.ending, turn.usage, turn.has_begun) == (None, None, False)
+
+
+def test_refusal() -> None:
+    """A refusal grows like a text, under its own name."""
+    assert log(*wire.whole_stream(wire.refusal("I ", "won't"))) == [
+        "0 started message",
+        "0 refusal 0: I ",
+        "0 refusal 0: won't",
+        "0 ended message",
+        "turn completed",
+    ]
+
+
+@pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
+def test_incomplete(reason: str) -> None:
+    """The reason is the ending's code; what arrived stays."""
+    turn = Turn()
+    ended = wire.ended("incomplete", incomplete_details={"reason": reason})
+    events = told(turn, *wire.message("Hel"), ended)
+    assert turn.ending
+    assert (turn.ending.kind, turn.ending.code) == ("incomplete", reason)
+    assert events[-1] == TurnEnded("resp_1", "incomplete", turn.usage)
+    assert len(turn.output) == 1
+
+
+@pytest.mark.parametrize("details", [None, {}, {"reason": None}, {"reason": 7}, "x"])
+def test_incomplete_without_a_reason(details: object) -> None:
+    """There is a sentence all the same."""
+    turn = Turn()
+    told(turn, wire.ended("incomplete", incomplete_details=details))
+    assert turn.ending
+    assert turn.ending.code is None
+    assert turn.ending.sentence == "The answer is not complete. Ask to continue."
+
+
+def test_failed() -> None:
+    """A failed response tells its cause, and what it used."""
+    turn = Turn()
+    error = {"code": "server_error", "message": "Sorry!"}
+    lines = log_of(
+        told(turn, *wire.message("Hel")[:3], wire.ended("failed", error=error))
+    )
+    assert lines == ["0 started message", "0 text 0: Hel", "turn failed"]
+    assert turn.ending
+    assert (turn.ending.kind, turn.ending.code) == ("failed", "server_error")
+    assert turn.usage
+
+
+@pytest.mark.parametrize("shape", [wire.error_flat, wire.error_nested])
+def test_error(shape: Any) -> None:
+    """Both shapes end the turn alike, without a response."""
+    turn = Turn()
+    lines = log_of(told(turn, *wire.message("Hel")[:3], shape("server_error")))
+    assert lines == ["0 started message", "0 text 0: Hel"]
+    assert turn.ending
+    assert (turn.ending.kind, turn.ending.code) == ("error", "server_error")
+    assert turn.usage is None
+
+
+def test_items_of_the_snapshot_alone() -> None:
+    """Items that were never sent as done are taken from the last snapshot."""
+    turn = Turn()
+    call = wire.call_item("look", "{}", at=1)
+    events = told(
+        turn,
+        *wire.message("Hello")[:3],
+        wire.completed(wire.message_item("Hello"), call),
+    )
+    assert log_of(events) == [
+        "0 started message",
+        "0 text 0: Hello",
+        "0 ended message",
+        "1 started function_call",
+        "1 arguments 0: {}",
+        "1 ended function_call",
+        "turn completed",
+    ]
+    assert turn.output == [wire.message_item("Hello"), call]
+
+
+@pytest.mark.parametrize("output", [None, "text", {}, [None, "x", 1]])
+def test_snapshot_of_another_server(output: object) -> None:
+    """An output that is none costs nothing."""
+    turn = Turn()
+    told(turn, {"type": "response.completed", "response": {"output": output}})
+    assert (turn.ending, turn.output, turn.usage) == (COMPLETED, [], None)
+
+
+def test_usage() -> None:
+    """It is read from the last snapshot."""
+    turn = Turn()
+    *_, ended = told(turn, wire.completed())
+    assert turn.usage == Usage(30, 12, 42, 20, 4, 5)
+    assert ended == TurnEnded("resp_1", "completed", turn.usage)
+
+
+@pytest.mark.parametrize("index", [-1, 7, 10**30])
+def test_odd_indexes(index: int) -> None:
+    """Places that no list has are places all the same."""
+    turn = Turn()
+    lines = log_of(told(turn, *wire.message("Hi", at=index)))
+    assert lines == [
+        f"{index} started message",
+        f"{index} text 0: Hi",
+        f"{index} ended message",
+    ]
+    assert len(turn.output) == 1
+
+
+def test_output_in_the_order_of_the_api() -> None:
+    """Items that end out of order are put in order."""
+    turn = Turn()
+    told(turn, *wire.message("b", at=1), *wire.message("a", at=0))
+    assert [item["id"] for item in turn.output] == ["msg_0", "msg_1"]
+
+
+def test_indexes_go_on_after_earlier_turns() -> None:
+    """A later turn counts from where the one before it stopped."""
+    events = told(Turn(first_index=5), *wire.whole_stream(wire.message("Hi", at=0)))
+    assert log_of(events)[:3] == [
+        "5 started message",
+        "5 text 0: Hi",
+        "5 ended message",
+    ]
+
+
+@pytest.mark.parametrize("late", range(6))
+def test_events_of_an_ended_item(late: int) -> None:
+    """An item that ended neither grows nor starts again."""
+    events = wire.message("Hello")
+    turn = Turn()
+    told(turn, *events)
+    assert told(turn, events[late]) == []
+    assert len(turn.output) == 1
+
+
+def test_item_announced_twice() -> None:
+    """It starts once."""
+    first, *rest = wire.message("Hello")
+    assert log(first, first, *rest).count("0 started message") == 1
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        wire.completed(),
+        wire.ended("incomplete"),
+        wire.ended("failed"),
+        wire.error_flat("server_error"),
+    ],
+)
+def test_events_after_the_end(last: wire.Event) -> None:
+    """What follows the end of the response changes nothing, not even its ending."""
+    turn = Turn()
+    told(turn, *wire.message("Hello"), last)
+    ending, usage = turn.ending, turn.usage
+    late = [*wire.message("More", at=1), wire.completed(), wire.error_nested("late")]
+    assert told(turn, *late) == []
+    assert (turn.ending, turn.usage, len(turn.output)) == (ending, usage, 1)
+    assert turn.close() == []
+
+
+def test_nothing_has_begun() -> None:
+    """A turn that was fed no item has nothing to keep."""
+    turn = Turn()
+    assert not turn.has_begun
+    turn.feed(ItemAdded(0, {"type": "message"}))
+    assert turn.has_begun
+
+
+STREAM = wire.whole_stream(
+    wire.reasoning(["one"], ["two", " more"], at=0),
+    wire.message("Hello ", "world", at=1, phase="commentary"),
+    wire.function_call("look", '{"a":', "1}", at=2),
+    wire.custom_call("note", "x", at=3),
+)
+
+
+def test_json_answer_is_the_last_snapshot() -> None:
+    """An answer that was not streamed gives the same items and the same texts."""
+    streamed, whole = Turn(), Turn()
+    from_stream = joined(told(streamed, *STREAM))
+    from_json = told(whole, STREAM[-1])
+    assert whole.output == streamed.output
+    assert (whole.ending, whole.usage) == (streamed.ending, streamed.usage)
+    grown = [event for event in from_stream if isinstance(event, Grew)]
+    assert [event for event in from_json if isinstance(event, Grew)] == grown
+
+
+@pytest.mark.parametrize(
+    ("item", "texts"),
+    [
+        (wire.message_item("a", "b"), [(("text", 0), "a"), (("text", 1), "b")]),
+        (wire.refusal("no")[-1]["item"], [(("refusal", 0), "no")]),
+        (wire.reasoning_item("s"), [(("summary", 0), "s")]),
+        (wire.reasoning_text("r")[-1]["item"], [(("reasoning", 0), "r")]),
+        (wire.call_item("f", "{}"), [(("arguments", 0), "{}")]),
+        (wire.custom_call("f", "in")[-1]["item"], [(("arguments", 0), "in")]),
+        ({"type": "web_search_call", "arguments": "x"}, []),
+        ({"type": "message", "content": None}, []),
+        ({"type": "message", "content": "short"}, []),
+        ({"type": "message", "content": [None, {"type": "x"}]}, [(("text", 1), "")]),
+        ({"type": "reasoning", "summary": [{"text": 7}]}, [(("summary", 0), "")]),
+        ({"type": "function_call", "arguments": {"a": 1}}, [(("arguments", 0), "")]),
+    ],
+)
+def test_texts_of_an_item(item: Item, texts: list[Any]) -> None:
+    """Everything that deltas can grow is found again in the item that ended."""
+    assert list(item_texts(item)) == texts

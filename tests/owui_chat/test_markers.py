@@ -1,0 +1,232 @@
+"""Markers of every writer are found in the exact bytes that it wrote."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.ulids import new_ulid
+from owui_chat.markers import (
+    Marked,
+    has_marker,
+    marker,
+    split_at_markers,
+    without_markers,
+)
+
+ULID = "01JZ5S2Z8QK3V7N4M6T9R1W0XY"
+ID16 = "7A8B9C0DEFGHJKMN"
+
+
+def zero_width(ulid: str) -> str:
+    """A block of the oldest writer: the bits of the id between two word joiners."""
+    bits = "".join(f"{ord(letter):08b}" for letter in ulid)
+    return f"\u2060{bits.translate({48: 0x200B, 49: 0x200C})}\u2060"
+
+
+WRITERS = {
+    "ours": (marker("reasoning", ULID), ULID),
+    "ours, several items": (marker("items", ULID), ULID),
+    "0.8.6, zero-width": (zero_width(ULID), ULID),
+    "0.8.6, streamed": (zero_width(ULID) + "\n", ULID),
+    "0.8.10, v1": (
+        "\n\n[](openai_responses:v1:function_call:"
+        f"{ULID}?model=openai_responses.gpt-5-thinking)\n\n",
+        ULID,
+    ),
+    "v1, no query": (f"\n\n[](openai_responses:v1:function_call:{ULID})\n\n", ULID),
+    "v1, two queries": (
+        f"\n\n[](openai_responses:v1:reasoning:{ULID}?model=a b&phase=x)\n\n",
+        ULID,
+    ),
+    "0.8.15, v2": (f"\n[openai_responses:v2:reasoning:{ID16}]: #\n", ID16),
+    "1.0.0, with a model": (
+        f"\n[openai_responses:v2:mcp_call:{ID16}?model=openai_responses.gpt-5%2B]: #\n",
+        ID16,
+    ),
+    "dr, a phase": (f"\n[openai_responses:v2:dr_state:{ID16}?phase=done]: #", ID16),
+    "query without =": (f"\n[openai_responses:v2:reasoning:{ID16}?model]: #\n", ID16),
+    "lower-case id": (f"\n[openai_responses:v2:unknown:{ID16.lower()}]: #\n", ID16),
+    "lower-case ULID": (f"\n[openai_responses:v2:items:{ULID.lower()}]: #\n", ULID),
+    "white space before #": (f"\n[openai_responses:v2:items:{ULID}]:\t  #\n", ULID),
+    "# lost": (f"\n[openai_responses:v2:items:{ULID}]:\n", ULID),
+}
+FOREIGN = [
+    "[01JZ5S2Z8QK3V7N4M6T9]: #",
+    "[P:final_answer]: #",
+    "[openrouter:v1:reasoning:eyJhIjoxfQ==]: #",
+]
+each_writer = pytest.mark.parametrize(
+    ("written", "ulid"), WRITERS.values(), ids=WRITERS.keys()
+)
+
+PIECES = [
+    *(written for written, _ in WRITERS.values()),
+    *FOREIGN,
+    *("[openai_responses:v2:", "]: #", "\u2060", "\u200b", "\u200c", "\n", " ", "?"),
+]
+hostile_texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=5)).map("".join)
+
+
+def pieces(text: str) -> list[Marked]:
+    """The pieces of a text."""
+    return list(split_at_markers(text))
+
+
+def test_marker_is_a_line_between_blank_lines() -> None:
+    """The exact bytes: Markdown renders them as nothing after any block."""
+    expected = f"\n\n[openai_responses:v2:reasoning:{ULID}]: #\n\n"
+    assert marker("reasoning", ULID) == expected
+
+
+def test_own_marker_is_read_back() -> None:
+    """With a fresh id, as the store makes them."""
+    ulid = new_ulid()
+    assert pieces(f"A{marker('items', ulid)}B") == [Marked("", "A"), Marked(ulid, "B")]
+
+
+@each_writer
+def test_every_writer_is_read_between_texts(written: str, ulid: str) -> None:
+    """The id belongs to the text behind it."""
+    text = f"Before.{written}After."
+
+    assert has_marker(text)
+    assert pieces(text) == [Marked("", "Before."), Marked(ulid, "After.")]
+    assert without_markers(text) == "Before.\n\nAfter."
+
+
+@each_writer
+def test_every_writer_is_read_at_both_ends(written: str, ulid: str) -> None:
+    """The host strips white space there."""
+    assert pieces(written.strip(" \n")) == [Marked(ulid, "")]
+    assert pieces(f"{written}Text".lstrip(" \n")) == [Marked(ulid, "Text")]
+    assert pieces(f"Text{written}".rstrip(" \n")) == [
+        Marked("", "Text"),
+        Marked(ulid, ""),
+    ]
+
+
+@each_writer
+def test_markers_in_a_row_are_all_read(written: str, ulid: str) -> None:
+    """Earlier writers gave each item a marker of its own."""
+    assert pieces(f"{written}{written}Text") == [Marked(ulid, ""), Marked(ulid, "Text")]
+
+
+def test_zero_width_blocks_may_touch() -> None:
+    """Several ids are several blocks, with nothing between them."""
+    other = ULID[:-1] + "Z"
+    assert pieces(f"{zero_width(ULID)}{zero_width(other)}\nHi") == [
+        Marked(ULID, ""),
+        Marked(other, "Hi"),
+    ]
+
+
+def test_windows_line_ends_are_read() -> None:
+    """A chat that was exported and imported may have them."""
+    text = f"A\r\n\r\n[openai_responses:v2:items:{ULID}]: #\r\n\r\nB"
+    assert pieces(text) == [Marked("", "A"), Marked(ULID, "B")]
+
+
+@pytest.mark.parametrize("line", FOREIGN)
+def test_lines_of_another_pipe_are_taken_out(line: str) -> None:
+    """They name nothing that is ours."""
+    text = f"Before.\n\n{line}\n\nAfter."
+
+    assert pieces(text) == [Marked("", "Before."), Marked("", "After.")]
+    assert without_markers(text) == "Before.\n\nAfter."
+
+
+def test_line_of_another_pipe_beside_ours_goes_too() -> None:
+    """Behind our marker it is a line of its own only once ours is gone."""
+    text = f"[P:final_answer]: # [openai_responses:v2:items:{ULID}]: #"
+    assert without_markers(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  Nothing here.  \n",
+        "[link]: # (a comment)",
+        "[note]: #anchor",
+        "A \u2060word\u2060 joiner",
+        f"[openai_responses:v2:reasoning:{ULID}](http://127.0.0.1)",
+        f"[openai_responses:v3:reasoning:{ULID}]: #",
+        "[openai_responses:v2:reasoning:TOOSHORT]: #",
+        f"[openai_responses:v2:a kind:{ULID}]: #",
+        f"[openai_responses:v2:items:{ULID}?a\nb]: #",
+        "see [P:final_answer]: # inline",
+    ],
+)
+def test_text_without_markers_is_left_alone(text: str) -> None:
+    """Only the ends are trimmed, and only where it is split."""
+    assert not has_marker(text)
+    assert without_markers(text) == text
+    assert [piece.text for piece in pieces(text)] == [text.strip()]
+
+
+def test_white_space_inside_a_text_stays() -> None:
+    """Code is made of it."""
+    text = f"{marker('reasoning', ULID)}a\n\n    b\t\n\nc"
+    assert pieces(text) == [Marked(ULID, "a\n\n    b\t\n\nc")]
+
+
+@given(hostile_texts)
+def test_no_text_is_too_strange(text: str) -> None:
+    """Splitting never fails, and what a person reads has no marker."""
+    clean = without_markers(text)
+
+    assert not has_marker(clean)
+    assert without_markers(clean) == clean
+    if not has_marker(text):
+        assert clean == text
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(WRITERS)), st.text())), st.text())
+def test_split_pieces_are_what_was_joined(
+    marked: list[tuple[str, str]], head: str
+) -> None:
+    """Every id with its text, in order, whoever wrote the markers."""
+    texts = [head, *(text for _, text in marked)]
+    if any(map(has_marker, texts)) or any("]:" in text for text in texts):
+        return
+    joined = head + "".join(f"{WRITERS[name][0]}\n{text}" for name, text in marked)
+
+    expected = [Marked(WRITERS[name][1], text.strip()) for name, text in marked]
+    begun = [Marked("", head.strip())] if head.strip() or not marked else []
+    assert pieces(joined) == begun + expected
+
+
+def _hostile() -> Iterator[tuple[str, str]]:
+    size = 200_000
+    heads = {
+        "open v2": "[openai_responses:v2:",
+        "open query of v2": f"[openai_responses:v2:items:{ID16}?",
+        "open query of v1": f"[](openai_responses:v1:items:{ULID}?",
+        "open openrouter": "\n[openrouter:v1:",
+        "ends": "]: #",
+        "joiners": "\u2060",
+        "open blocks": "\u2060" + "\u200b" * 207,
+        "blank lines": "\n",
+        "blanks": " \t",
+        "kinds": "a",
+        "markers": f"[openai_responses:v2:items:{ID16}]: #\n",
+    }
+    for name, head in heads.items():
+        yield name, "[openai_responses:v2:" + head * (size // len(head)) + "]: #"
+
+
+HOSTILE = dict(_hostile())
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_is_read_in_one_pass(name: str) -> None:
+    """200 kB take milliseconds; a quadratic pattern took twenty seconds."""
+    began = time.process_time()
+
+    has_marker(HOSTILE[name])
+    without_markers(HOSTILE[name])
+
+    assert time.process_time() - began < 2.0

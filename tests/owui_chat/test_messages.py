@@ -1,0 +1,275 @@
+"""A chat as the host sends it becomes stretches, in order and whole."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from owui_chat.messages import Answered, Called, Returned, Said, read_messages
+
+Json = dict[str, Any]
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+
+
+def said(role: str, *parts: Json) -> Said:
+    """An input message of these parts."""
+    return Said({"type": "message", "role": role, "content": list(parts)})
+
+
+def text(words: str) -> Json:
+    """A part of an input message."""
+    return {"type": "input_text", "text": words}
+
+
+def only_part(*content: Json) -> Json:
+    """The one part that a user's message of this content has."""
+    _, stretches = read_messages([{"role": "user", "content": list(content)}])
+    assert isinstance(stretches[0], Said)
+    part: Json
+    [part] = stretches[0].item["content"]
+    return part
+
+
+def test_system_messages_at_the_head_are_the_instructions() -> None:
+    """In their order, a blank line between them; empty ones leave no trace."""
+    chat = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "system", "content": ""},
+        {"role": "system", "content": [{"type": "text", "text": "Be kind."}]},
+        {"role": "user", "content": "Hi"},
+    ]
+
+    instructions, stretches = read_messages(chat)
+
+    assert instructions == "Be brief.\n\nBe kind."
+    assert stretches == [said("user", text("Hi"))]
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_later_instructions_stand_at_their_place(role: str) -> None:
+    """The model reads them where they were given."""
+    chat = [
+        {"role": "user", "content": "Hi"},
+        {"role": role, "content": "Now in French."},
+        {"role": "user", "content": "Again"},
+    ]
+
+    instructions, stretches = read_messages(chat)
+
+    assert instructions == ""
+    assert stretches == [
+        said("user", text("Hi")),
+        said("developer", text("Now in French.")),
+        said("user", text("Again")),
+    ]
+
+
+def test_developer_message_at_the_head_is_no_system_message() -> None:
+    """Only the role system makes instructions."""
+    instructions, stretches = read_messages([{"role": "developer", "content": "Go"}])
+
+    assert instructions == ""
+    assert stretches == [said("developer", text("Go"))]
+
+
+def test_empty_chat_has_nothing() -> None:
+    """Whoever builds the request complains."""
+    assert read_messages([]) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (
+            {"type": "image_url", "image_url": {"url": PICTURE, "detail": "high"}},
+            {"type": "input_image", "image_url": PICTURE, "detail": "high"},
+        ),
+        (
+            {"type": "image_url", "image_url": {"url": PICTURE}},
+            {"type": "input_image", "image_url": PICTURE, "detail": "auto"},
+        ),
+        (
+            {"type": "image_url", "image_url": PICTURE},
+            {"type": "input_image", "image_url": PICTURE, "detail": "auto"},
+        ),
+        (
+            {"type": "input_image", "image_url": PICTURE, "detail": "low"},
+            {"type": "input_image", "image_url": PICTURE, "detail": "low"},
+        ),
+        (
+            {"type": "input_image", "file_id": "file_1"},
+            {"type": "input_image", "file_id": "file_1", "detail": "auto"},
+        ),
+        (
+            {"type": "file", "file": {"file_data": "QQ==", "filename": "a.pdf"}},
+            {"type": "input_file", "file_data": "QQ==", "filename": "a.pdf"},
+        ),
+        (
+            {"type": "file", "file": {"file_id": "file_1", "filename": None}},
+            {"type": "input_file", "file_id": "file_1"},
+        ),
+        (
+            {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
+            {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
+        ),
+        ({"type": "text", "text": "Hi"}, {"type": "input_text", "text": "Hi"}),
+        ({"type": "input_text", "text": None}, {"type": "input_text", "text": ""}),
+    ],
+)
+def test_part_takes_the_form_of_the_api(part: Json, expected: Json) -> None:
+    """Both spellings are read; addresses and details stay."""
+    assert only_part(part) == expected
+
+
+def test_parts_keep_their_order() -> None:
+    """A question may stand before or after its picture."""
+    content = [
+        {"type": "image_url", "image_url": {"url": PICTURE}},
+        {"type": "text", "text": "What is it?"},
+    ]
+
+    _, stretches = read_messages([{"role": "user", "content": content}])
+
+    picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
+    assert stretches == [said("user", picture, text("What is it?"))]
+
+
+def test_bare_texts_in_a_list_are_text() -> None:
+    """Some clients send them."""
+    _, stretches = read_messages([{"role": "user", "content": ["Hi"]}])
+
+    assert stretches == [said("user", text("Hi"))]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "input_audio", "input_audio": {"data": "QQ==", "format": "wav"}},
+        {"type": "video_url"},
+        {},
+    ],
+)
+@pytest.mark.parametrize("role", ["user", "tool", "developer"])
+def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
+    """It says what to do, and quotes nothing."""
+    chat = [{"role": role, "content": [part], "tool_call_id": "call_1"}]
+
+    with pytest.raises(InvalidRequest, match="remove it from the message") as caught:
+        read_messages(chat)
+
+    assert "QQ==" not in str(caught.value)
+
+
+def test_unknown_role_gives_a_sentence() -> None:
+    """It names the roles that there are."""
+    with pytest.raises(InvalidRequest, match="system, developer, user, assistant"):
+        read_messages([{"role": "narrator", "content": "Once upon a time"}])
+
+
+def test_message_without_content_is_an_empty_text() -> None:
+    """Null content comes from clients that send a message of tool calls alone."""
+    _, stretches = read_messages([{"role": "user", "content": None}])
+
+    assert stretches == [said("user", text(""))]
+
+
+def test_answer_keeps_its_text_as_it_is() -> None:
+    """Markers and white space are the business of the history."""
+    content = "\n\n[openai_responses:v2:reasoning:01]: #\n\nHi "
+
+    _, stretches = read_messages([{"role": "assistant", "content": content}])
+
+    assert stretches == [Answered(content)]
+
+
+def test_answer_may_be_a_list_of_parts() -> None:
+    """Its texts are one text; what has none is not the model's words."""
+    content = [
+        {"type": "output_text", "text": "It is "},
+        {"type": "text", "text": "42."},
+        {"type": "image_url", "image_url": {"url": PICTURE}},
+        "loose",
+    ]
+
+    _, stretches = read_messages([{"role": "assistant", "content": content}])
+
+    assert stretches == [Answered("It is 42.")]
+
+
+@pytest.mark.parametrize("content", [None, "", " \n", [], 7])
+def test_answer_without_text_is_no_answer(content: object) -> None:
+    """The API refuses empty messages of the assistant."""
+    _, stretches = read_messages([{"role": "assistant", "content": content}])
+
+    assert stretches == []
+
+
+def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
+    """A round of tools as Chat Completions writes it."""
+    function = {"name": "get_weather", "arguments": '{"city":"Bern"}'}
+    chat = [
+        {
+            "role": "assistant",
+            "content": "Let me look.",
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": function},
+                {"id": "call_2", "function": {"name": "now", "arguments": ""}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+        {"role": "tool", "tool_call_id": "call_2", "content": ""},
+    ]
+
+    _, stretches = read_messages(chat)
+
+    assert stretches == [
+        Answered("Let me look."),
+        Called("call_1", "get_weather", '{"city":"Bern"}'),
+        Called("call_2", "now", "{}"),
+        Returned("call_1", "rain"),
+        Returned("call_2", ""),
+    ]
+
+
+@pytest.mark.parametrize("tool_calls", [None, "no list", [None], [{"id": "call_1"}]])
+def test_what_is_no_call_is_left_out(tool_calls: object) -> None:
+    """A half-written call cannot be sent."""
+    chat = [{"role": "assistant", "content": "Hi", "tool_calls": tool_calls}]
+
+    assert read_messages(chat)[1] == [Answered("Hi")]
+
+
+@pytest.mark.parametrize(("content", "output"), [(None, ""), ("", ""), (7, "7")])
+def test_output_is_text_even_when_empty(content: object, output: str) -> None:
+    """A call without its output would be refused."""
+    chat = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
+
+    assert read_messages(chat)[1] == [Returned("call_1", output)]
+
+
+def test_output_with_a_picture_stays_a_list() -> None:
+    """The host gives pictures of tools in this form (utils/misc.py:351)."""
+    content = [
+        {"type": "input_text", "text": "A map"},
+        {"type": "input_image", "image_url": PICTURE},
+    ]
+    chat = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
+
+    picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
+    expected = Returned("call_1", [text("A map"), picture])
+    assert read_messages(chat)[1] == [expected]
+
+
+def test_nothing_that_was_given_is_changed() -> None:
+    """The host goes on with the same messages."""
+    part = {"type": "image_url", "image_url": {"url": PICTURE}}
+    chat: list[Json] = [{"role": "user", "content": [part]}]
+
+    read_messages(chat)
+
+    assert chat == [
+        {
+            "role": "user",
+            "content": [{"type": "image_url", "image_url": {"url": PICTURE}}],
+        }
+    ]

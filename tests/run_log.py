@@ -1,0 +1,32 @@
+"""What a run reports, as lines that a person reads at a glance."""
+
+from collections.abc import Iterable
+
+from openai_responses.items import item_type
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEnded,
+    RunEvent,
+    TurnEnded,
+)
+
+
+def log_of(events: Iterable[RunEvent]) -> list[str]:
+    """Return one line an event: the item's index first, then what happened to it."""
+    return [_line(event) for event in events]
+
+
+def _line(event: RunEvent) -> str:
+    match event:
+        case ItemStarted(index, item):
+            return f"{index} started {item_type(item)}"
+        case Grew(index, kind, part, text):
+            return f"{index} {kind} {part}: {text}"
+        case ItemEnded(index, item):
+            return f"{index} ended {item_type(item)}"
+        case TurnEnded(_, status, _):
+            return f"turn {status}"
+        case RunEnded(ending):
+            return f"run {ending.kind}"

@@ -1,0 +1,230 @@
+"""Runs for tests: from the transcripts of the wire, or from a few items."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openai_responses.endings import CUT
+from openai_responses.events import (
+    Delta,
+    ItemAdded,
+    ItemDone,
+    ResponseEnded,
+    StreamEvent,
+    parse_event,
+)
+from openai_responses.items import Item, is_call, item_type
+from openai_responses.origin import Origin
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEnded,
+    RunEvent,
+)
+from openai_responses.sse import EventStreamDecoder
+from openai_responses.turn import Turn, item_texts
+from openai_responses.ulids import encode_ulid
+from owui_chat.keeping import Author, Keeping
+from owui_chat.markers import marker
+from owui_chat.native import NativeView
+from owui_chat.stored import Record
+
+STREAMS = Path(__file__).parent / "streams"
+TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
+ORIGIN = Origin("gpt-5.2", "api.openai.com")
+AUTHOR = Author("openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True)
+USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+
+
+# ------------------------------------------------------------------------ items
+
+
+def reasoning(name: str, summary: str = "Thinking.", **more: Any) -> Item:
+    """A reasoning item as the wire ends it."""
+    return {
+        "id": f"rs_{name}",
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": summary}],
+        "encrypted_content": f"sealed-{name}",
+        "status": "completed",
+        **more,
+    }
+
+
+def message(name: str, text: str, phase: str | None = None, **part: Any) -> Item:
+    """A message of the model as the wire ends it."""
+    shown = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {
+        "id": f"msg_{name}",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{**shown, **part}],
+        **({"phase": phase} if phase else {}),
+    }
+
+
+def refusal(name: str, text: str) -> Item:
+    """A message in which the model declines."""
+    item = message(name, "")
+    return {**item, "content": [{"type": "refusal", "refusal": text}]}
+
+
+def call(name: str, arguments: str = '{"city": "Bern"}', **more: Any) -> Item:
+    """A call of a tool as the wire ends it."""
+    return {
+        "id": f"fc_{name}",
+        "type": "function_call",
+        "call_id": f"call_{name}",
+        "name": "get_weather",
+        "arguments": arguments,
+        "status": "completed",
+        **more,
+    }
+
+
+def output(name: str, text: str = "rain") -> Item:
+    """What a tool returned, as it is sent."""
+    return {"type": "function_call_output", "call_id": f"call_{name}", "output": text}
+
+
+def search(name: str) -> Item:
+    """A search that the API ran: nothing that the chat shows or a later turn sends."""
+    action = {"type": "search", "query": "rain", "sources": []}
+    return {
+        "id": f"ws_{name}",
+        "type": "web_search_call",
+        "status": "completed",
+        "action": action,
+    }
+
+
+def without(item: Item, *keys: str) -> Item:
+    """An item without some of its keys."""
+    return {key: value for key, value in item.items() if key not in keys}
+
+
+# ------------------------------------------------------------------------- runs
+
+
+def run_of(*items: Item, status: str = "completed") -> list[RunEvent]:
+    """What one response of these items reports, its texts in two pieces."""
+    events: list[StreamEvent] = []
+    for place, item in enumerate(items):
+        events.append(ItemAdded(place, _begun(item)))
+        for (kind, part), text in item_texts(item):
+            half = (len(text) + 1) // 2
+            events += [Delta(kind, place, part, text[:half])]
+            events += [Delta(kind, place, part, text[half:])]
+        events.append(ItemDone(place, item))
+    response = {"id": "resp_1", "output": list(items), "usage": USAGE}
+    events.append(ResponseEnded(status, response))
+    return _reported(events)
+
+
+def run_of_transcript(name: str) -> list[RunEvent]:
+    """What the run of a transcript reports."""
+    decoder = EventStreamDecoder()
+    blocks = [*decoder.feed((STREAMS / name).read_bytes()), *decoder.close()]
+    return _reported(parse_event(block) for block in blocks)
+
+
+def rounds_of_transcripts() -> dict[str, list[str]]:
+    """The transcripts of each scenario, in the order of their rounds."""
+    scenarios: dict[str, list[str]] = {}
+    for name in TRANSCRIPTS:
+        scenarios.setdefault(name.split(".", 1)[0], []).append(name)
+    return scenarios
+
+
+def _begun(item: Item) -> Item:
+    """The item as the wire announces it: without its texts, not yet sealed."""
+    empty: dict[str, Item] = {
+        "message": {"content": []},
+        "reasoning": {"summary": [], "encrypted_content": "not-yet"},
+        "function_call": {"arguments": ""},
+    }
+    begun = {**item, "status": "in_progress", **empty.get(item_type(item), {})}
+    return (
+        begun if item.get("encrypted_content") else without(begun, "encrypted_content")
+    )
+
+
+def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
+    turn = Turn()
+    told = [told for event in events for told in turn.feed(event)]
+    told += turn.close()
+    ending = turn.ending or CUT
+    return [*told, RunEnded(ending, turn.usage, turn.usage, tuple(turn.output))]
+
+
+def ended_items(events: Iterable[RunEvent]) -> list[Item]:
+    """The items of a run that ended."""
+    return [event.item for event in events if isinstance(event, ItemEnded)]
+
+
+# --------------------------------------------------------------- kept and shown
+
+
+@dataclass
+class Ids:
+    """Gives records ids that count up, all at one time."""
+
+    given: int = 0
+
+    def __call__(self) -> tuple[str, int]:
+        """Return the next id and the time."""
+        self.given += 1
+        return encode_ulid(1_795_262_400_000, self.given), 1_795_262_400
+
+
+@dataclass
+class Told:
+    """What one round of a message showed and kept."""
+
+    view: NativeView
+    pending: list[Item]
+    chunks: list[dict[str, Any]] = field(default_factory=list)
+    written: list[Record] = field(default_factory=list)
+
+    @property
+    def records(self) -> dict[str, Record]:
+        """The records as they are after the last write of each."""
+        return {record.ulid: record for record in self.written}
+
+
+def tell(
+    events: Sequence[RunEvent],
+    pending: Iterable[Item] = (),
+    author: Author = AUTHOR,
+    ids: Ids | None = None,
+) -> Told:
+    """Keep and show a run, as the pipe does where the host runs the tools."""
+    keeping = Keeping(author, ids or Ids(), pending)
+    told = Told(NativeView(lambda: 100.0), keeping.pending)
+    for event in events:
+        record = keeping.feed(event)
+        if isinstance(event, RunEnded) and not any(map(is_call, event.output)):
+            record = keeping.rest()
+        line = ""
+        if record is not None:
+            told.written.append(record)
+            begins = isinstance(event, Grew | RunEnded)
+            line = marker(record.kind, record.ulid) if begins else ""
+        told.chunks += told.view.show(event, line)
+    told.pending = keeping.pending
+    return told
+
+
+def texts_of(events: Iterable[RunEvent]) -> dict[int, str]:
+    """The text of each message of a run as far as it grew."""
+    messages: dict[int, str] = {}
+    for event in events:
+        match event:
+            case ItemStarted() if item_type(event.item) == "message":
+                messages[event.index] = ""
+            case Grew() if event.index in messages:
+                messages[event.index] += event.text
+    return messages

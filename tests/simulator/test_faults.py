@@ -1,0 +1,256 @@
+"""What breaks, breaks as it was asked to."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import pytest
+
+pytestmark = pytest.mark.asyncio
+
+
+async def wire(client: Any, said: str) -> tuple[bytes, list[bytes]]:
+    """Return the bytes of a stream, and the chunks in which they came."""
+    url = f"{client.simulator.base_url}/responses"
+    headers = {"Authorization": "Bearer sk-simulator-1"}
+    body = client.body(said, stream=True)
+    async with client.session.post(url, json=body, headers=headers) as answer:
+        chunks = [chunk async for chunk, _ in answer.content.iter_chunks()]
+    return b"".join(chunks), chunks
+
+
+async def test_a_cut_stream_ends_without_a_last_event(client: Any) -> None:
+    """cut ends the body cleanly after some text."""
+    heard = await client.stream("sim:cut")
+    types = [one["type"] for one in heard.events]
+
+    assert len(types) == 60
+    assert types[-1] == "response.output_text.delta"
+    assert client.simulator.requests[-1].finished is False
+    assert client.simulator.requests[-1].closed_by_client is False
+
+
+async def test_a_dropped_connection(client: Any) -> None:
+    """drop aborts the connection in the middle of an event."""
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await client.stream("sim:drop")
+
+
+async def test_a_stalled_stream_is_left_by_the_client(client: Any) -> None:
+    """stall keeps the connection open; that the client leaves is recorded."""
+    sim = client.simulator
+    url = f"{sim.base_url}/responses"
+    headers = {"Authorization": "Bearer sk-simulator-1"}
+    body = client.body("sim:stall", stream=True)
+    async with client.session.post(url, json=body, headers=headers) as answer:
+        await answer.content.readuntil(b"output_text.delta")
+        assert sim.open_streams == 1
+        answer.close()
+    left = await sim.closed_early()
+
+    assert left.scenario == "stall"
+    assert left.finished is False
+    assert left.ended_at is not None
+    assert sim.open_streams == 0
+
+
+async def test_a_stalled_json_answer_is_left_by_the_client(client: Any) -> None:
+    """Without a stream the answer may stall too."""
+    with pytest.raises(asyncio.TimeoutError):
+        async with asyncio.timeout(0.2):
+            await client.ask("sim:stall")
+
+    assert (await client.simulator.closed_early()).finished is False
+
+
+async def test_a_client_that_stays_is_not_one_that_left(client: Any) -> None:
+    """A finished stream is recorded as finished."""
+    await client.stream()
+    await client.simulator.all_ended()
+    record = client.simulator.requests[-1]
+
+    assert (record.finished, record.closed_by_client) == (True, False)
+    with pytest.raises(TimeoutError):
+        await client.simulator.closed_early(timeout=0.05)
+
+
+async def test_random_chunks_cut_characters(client: Any) -> None:
+    """chunks=random cuts inside characters, and loses nothing."""
+    raw, chunks = await wire(client, f"sim:chat,chunks=random {'東京🚀' * 20}")
+
+    def is_whole(chunk: bytes) -> bool:
+        try:
+            chunk.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    assert not all(is_whole(chunk) for chunk in chunks)
+    assert "Zürich" in raw.decode()
+
+
+async def test_chunks_of_one_byte(client: Any) -> None:
+    """chunks=N cuts chunks of N bytes, and loses nothing."""
+    raw, chunks = await wire(client, "sim:error-first,chunks=1")
+
+    assert {len(chunk) for chunk in chunks} == {1}
+    assert raw.endswith(b"}\n\n")
+
+
+async def test_line_ends_and_comments(client: Any) -> None:
+    """crlf, cr, comments, nameless and done dress the same events."""
+    crlf, _ = await wire(client, "sim:short,crlf,comments")
+    cr, _ = await wire(client, "sim:short,cr")
+    nameless, _ = await wire(client, "sim:short,nameless,done")
+    several, _ = await wire(client, "sim:short,multiline")
+
+    assert crlf.startswith(b": a comment\r\nevent: response.created\r\ndata: {")
+    assert b"\n" not in crlf.replace(b"\r\n", b"")
+    assert b"\n" not in cr
+    assert cr.endswith(b"\r\r")
+    assert b"event:" not in nameless
+    assert nameless.endswith(b"data: [DONE]\n\n")
+    assert several.startswith(b"event: response.created\ndata: {\ndata:  ")
+
+
+async def test_the_plain_wire(client: Any) -> None:
+    """Without faults an event is its name and one line of JSON."""
+    raw, _ = await wire(client, "sim:short")
+
+    assert raw.startswith(b'event: response.created\ndata: {"type":"response.created"')
+    assert b"\r" not in raw
+
+
+async def test_a_line_of_a_megabyte(client: Any) -> None:
+    """big-line holds one line longer than a million bytes."""
+    raw, _ = await wire(client, "sim:big-line")
+
+    assert max(map(len, raw.split(b"\n"))) > 1_000_000
+
+
+async def test_keepalives_are_numbered(client: Any) -> None:
+    """keepalive=N puts one behind every N events, with a sequence_number."""
+    heard = await client.stream("sim:chat,keepalive=3")
+    alive = [one for one in heard.events if one["type"] == "keepalive"]
+
+    assert len(alive) > 10
+    assert all(set(one) == {"type", "sequence_number"} for one in alive)
+
+
+async def test_unknown_events(client: Any) -> None:
+    """unknown puts in events that no type knows."""
+    heard = await client.stream("sim:unknown-events")
+
+    assert "response.aura.delta" in {one["type"] for one in heard.events}
+
+
+async def test_the_length_of_a_long_answer(client: Any) -> None:
+    """deltas=N sets how many words are streamed."""
+    heard = await client.stream("sim:long,deltas=300")
+    name = "response.output_text.delta"
+
+    assert sum(one["type"] == name for one in heard.events) == 300
+
+
+async def test_a_slow_answer_takes_its_time(client: Any) -> None:
+    """delay=MS waits before each delta."""
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    heard = await client.stream("sim:long,deltas=20,delay=10")
+
+    assert loop.time() - before >= 0.2
+    assert heard.events[-1]["type"] == "response.completed"
+
+
+async def test_attempts_that_fail(client: Any) -> None:
+    """times=N refuses the first N attempts of one request, each time anew."""
+    body = client.body("sim:503,times=2,retry-after=0.1")
+    statuses = [(await client.post(body)).status for _ in range(6)]
+    refused = await client.post(body)
+
+    assert statuses == [503, 503, 200, 503, 503, 200]
+    assert refused.headers["Retry-After"] == "0.1"
+    assert refused.error["code"] == "server_is_overloaded"
+
+
+async def test_other_headers_of_a_refusal(client: Any) -> None:
+    """Retry-After-Ms and X-Should-Retry can be asked for."""
+    heard = await client.post(
+        client.body("sim:429,retry-after-ms=5,should-retry=false")
+    )
+
+    assert heard.headers["Retry-After-Ms"] == "5"
+    assert heard.headers["X-Should-Retry"] == "false"
+
+
+async def test_a_status_on_any_scenario(client: Any) -> None:
+    """status=CODE goes with every scenario; without Retry-After none is sent."""
+    body = client.body("sim:refusal,status=429,times=1")
+    first, second = await client.post(body), await client.post(body)
+
+    assert (first.status, first.error["code"]) == (429, "rate_limit_exceeded")
+    assert "Retry-After" not in first.headers
+    assert second.body["output"][1]["content"][0]["type"] == "refusal"
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "type", "code"),
+    [
+        ("429", 429, "requests", "rate_limit_exceeded"),
+        ("500", 500, "server_error", "server_error"),
+        ("503", 503, "service_unavailable_error", "server_is_overloaded"),
+        ("quota", 429, "insufficient_quota", "insufficient_quota"),
+        ("spend-limit", 429, "insufficient_quota", "organization_spend_limit_exceeded"),
+        ("json-error-200", 200, "server_error", "server_error"),
+    ],
+)
+async def test_errors_before_a_response(
+    client: Any, name: str, status: int, type: str, code: str
+) -> None:
+    """Each has its status, type and code, also when a stream was asked for."""
+    for stream in (True, False):
+        heard = await client.post(client.body(f"sim:{name}", stream=stream))
+
+        assert heard.status == status
+        assert (heard.error["type"], heard.error["code"]) == (type, code)
+        assert client.simulator.requests[-1].response == heard.body
+
+
+async def test_answers_that_are_no_json(client: Any) -> None:
+    """A gateway's page is a page."""
+    heard = await client.post(client.body("sim:html-error"))
+
+    assert heard.status == 502
+    assert heard.headers["Content-Type"].startswith("text/html")
+    assert heard.raw.startswith(b"<html>")
+
+
+async def test_the_two_shapes_of_error(client: Any) -> None:
+    """One is nested, one is flat, one comes alone."""
+    nested = (await client.stream("sim:error-nested")).events[-1]
+    flat = (await client.stream("sim:error-flat")).events[-1]
+    alone = (await client.stream("sim:error-first")).events
+
+    assert nested["error"]["type"] == "server_error"
+    assert flat["code"] == "server_error"
+    assert flat["message"] == nested["error"]["message"]
+    assert [one["type"] for one in alone] == ["error"]
+
+
+async def test_an_error_without_a_stream(client: Any) -> None:
+    """Without a stream an error event is a 500."""
+    heard = await client.post(client.body("sim:error-nested"))
+
+    assert (heard.status, heard.error["type"]) == (500, "server_error")
+
+
+async def test_limits_and_failures(client: Any) -> None:
+    """incomplete and failed carry their reason and what was made so far."""
+    short = (await client.stream("sim:incomplete")).events[-1]["response"]
+    broken = (await client.stream("sim:failed")).events[-1]["response"]
+
+    assert short["status"] == "incomplete"
+    assert short["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert short["output"][-1]["status"] == "incomplete"
+    assert broken["error"]["code"] == "server_error"
+    assert [one["type"] for one in broken["output"]] == ["reasoning"]

@@ -1,0 +1,365 @@
+"""Keys, models, parameters that a model rejects."""
+
+import typing
+from typing import Any
+
+import pytest
+from openai.types.shared import ResponsesModel
+
+from simulator.models import MODELS, family_of, is_retired
+
+SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}, {"top_logprobs": 2}]
+UP_TO_MAX = "'low', 'medium', 'high', 'xhigh', and 'max'"
+
+
+@pytest.mark.asyncio
+async def test_no_key(client: Any) -> None:
+    """A request without a key gets 401."""
+    heard = await client.post(client.body(), key=None)
+
+    assert heard.status == 401
+    assert heard.error["message"].startswith("You didn't provide an API key.")
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_key(client: Any) -> None:
+    """A key that nobody has gets 401, and is not repeated whole."""
+    heard = await client.post(client.body(), key="sk-wrong-key-of-mine")
+
+    assert heard.status == 401
+    assert heard.error["message"].startswith("Incorrect API key provided: sk-***")
+    assert "sk-wrong-key" not in heard.error["message"]
+    assert heard.error["code"] == "invalid_api_key"
+
+
+@pytest.mark.asyncio
+async def test_the_key_may_come_as_azure_sends_it(client: Any) -> None:
+    """The header api-key opens the door too."""
+    headers = {"api-key": "sk-simulator-1"}
+    heard = await client.post(client.body(), key=None, **headers)
+
+    assert heard.status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_the_key_may_not_use(client: Any) -> None:
+    """A project without access gets 403; the other models stay open to it."""
+    heard = await client.post(client.body(), key="sk-simulator-limited")
+    other = await client.post(
+        {**client.body(), "model": "gpt-5.2"}, key="sk-simulator-limited"
+    )
+
+    assert heard.status == 403
+    assert heard.error["message"] == (
+        "Project `proj_limited` does not have access to model `gpt-5.6-sol`"
+    )
+    assert heard.error["code"] == "model_not_found"
+    assert other.status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("gpt-9", "does not exist or you do not have access to it."),
+        ("gpt-5.2-high", "does not exist or you do not have access to it."),
+        ("gpt-5-codex", "has been deprecated"),
+        ("o1-2024-12-17", "has been deprecated"),
+        ("gpt-5.2-chat-latest", "has been deprecated"),
+    ],
+)
+async def test_models_that_are_not_there(client: Any, model: str, words: str) -> None:
+    """Unknown and retired ids get 404."""
+    heard = await client.post({**client.body(), "model": model})
+
+    assert heard.status == 404
+    assert words in heard.error["message"]
+    assert heard.error["code"] == "model_not_found"
+
+
+async def rejected(client: Any, model: str, **more: Any) -> dict[str, Any]:
+    """Send a body to a model and return the error of its 400."""
+    heard = await client.post({**client.body(), "model": model, **more})
+    assert heard.status == 400, heard.raw
+    error: dict[str, Any] = heard.error
+    return error
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("more", SAMPLING)
+@pytest.mark.parametrize(
+    ("model", "reasoning"),
+    [
+        ("gpt-5.6-sol", None),
+        ("gpt-6.2-sol", {"effort": "low"}),
+        ("gpt-5.2", {"effort": "low"}),
+        ("o3", None),
+    ],
+)
+async def test_sampling_while_reasoning(
+    client: Any, more: dict[str, Any], model: str, reasoning: Any
+) -> None:
+    """Sampling parameters need an effort that resolves to none."""
+    name = next(iter(more))
+    error = await rejected(client, model, reasoning=reasoning, **more)
+
+    assert error["message"] == (
+        f"Unsupported parameter: '{name}' is not supported with this model."
+    )
+    assert (error["code"], error["param"]) == ("unsupported_parameter", name)
+
+
+@pytest.mark.asyncio
+async def test_logprobs_while_reasoning(client: Any) -> None:
+    """Log probabilities are sampling too."""
+    error = await rejected(
+        client, "gpt-5.6-sol", include=["message.output_text.logprobs"]
+    )
+
+    assert error["code"] == "unsupported_parameter"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("more", SAMPLING)
+@pytest.mark.parametrize(
+    ("model", "reasoning"),
+    [("gpt-5.6-sol", {"effort": "none"}), ("gpt-5.2", None), ("gpt-4.1", None)],
+)
+async def test_sampling_without_reasoning(
+    client: Any, more: dict[str, Any], model: str, reasoning: Any
+) -> None:
+    """Sampling parameters pass where nothing is reasoned."""
+    heard = await client.post(
+        {**client.body(), "model": model, "reasoning": reasoning, **more}
+    )
+
+    assert heard.status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("model", "effort", "supported"),
+    [
+        ("gpt-5", "none", "'minimal', 'low', 'medium', and 'high'"),
+        ("gpt-5.2", "minimal", "'none', 'low', 'medium', 'high', and 'xhigh'"),
+        ("gpt-6-astra", "none", UP_TO_MAX),
+        ("gpt-5.2-pro", "low", "'medium', 'high', and 'xhigh'"),
+        ("gpt-5-pro", "low", "'high'"),
+    ],
+)
+async def test_an_effort_the_model_lacks(
+    client: Any, model: str, effort: str, supported: str
+) -> None:
+    """The refusal lists the efforts that the model has."""
+    error = await rejected(client, model, reasoning={"effort": effort})
+
+    assert error["message"] == (
+        f"Unsupported value: '{effort}' is not supported with the '{model}' model. "
+        f"Supported values are: {supported}."
+    )
+    assert error["code"] == "unsupported_value"
+    assert error["param"] == "reasoning.effort"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("model", "more", "code", "param"),
+    [
+        (
+            "gpt-4.1",
+            {"reasoning": {"effort": "low"}},
+            "unsupported_parameter",
+            "reasoning.effort",
+        ),
+        (
+            "gpt-4.1",
+            {"reasoning": {"summary": "auto"}},
+            "unsupported_parameter",
+            "reasoning.summary",
+        ),
+        ("gpt-4.1", {"include": ["reasoning.encrypted_content"]}, None, "include"),
+        (
+            "gpt-4.1",
+            {"text": {"verbosity": "low"}},
+            "unsupported_value",
+            "text.verbosity",
+        ),
+        (
+            "gpt-5",
+            {"reasoning": {"summary": "concise"}},
+            "unsupported_value",
+            "reasoning.summary",
+        ),
+        (
+            "gpt-5.2",
+            {"reasoning": {"mode": "pro"}},
+            "unsupported_parameter",
+            "reasoning.mode",
+        ),
+        (
+            "gpt-5.2",
+            {"reasoning": {"context": "all_turns"}},
+            "unsupported_parameter",
+            "reasoning.context",
+        ),
+        (
+            "gpt-5.2",
+            {"prompt_cache_options": {"ttl": "30m"}},
+            "unsupported_parameter",
+            "prompt_cache_options",
+        ),
+        (
+            "gpt-5.6-sol",
+            {"prompt_cache_retention": "in_memory"},
+            "unsupported_value",
+            "prompt_cache_retention",
+        ),
+        ("gpt-5.4-nano", {"tools": [{"type": "tool_search"}]}, None, "tools"),
+        (
+            "gpt-5.2",
+            {"stream_options": {"include_obfuscation": False}},
+            None,
+            "stream_options",
+        ),
+        (
+            "gpt-5.2",
+            {"previous_response_id": "resp_1"},
+            "previous_response_not_found",
+            "previous_response_id",
+        ),
+    ],
+)
+async def test_parameters_that_a_model_rejects(
+    client: Any, model: str, more: dict[str, Any], code: str | None, param: str
+) -> None:
+    """Each parameter is refused by the models that lack it."""
+    error = await rejected(client, model, **more)
+
+    assert (error["code"], error["param"]) == (code, param)
+
+
+@pytest.mark.asyncio
+async def test_minimal_effort_with_web_search(client: Any) -> None:
+    """Minimal effort refuses web search in the API's words."""
+    error = await rejected(
+        client, "gpt-5", reasoning={"effort": "minimal"}, tools=[{"type": "web_search"}]
+    )
+
+    assert error["message"] == (
+        "The following tools cannot be used with reasoning.effort 'minimal': web_search."
+    )
+    assert error["param"] == "tools"
+
+
+@pytest.mark.asyncio
+async def test_summaries_need_a_verified_organisation(client: Any) -> None:
+    """The profile unverified refuses reasoning.summary, and nothing else."""
+    client.headers = {"X-Simulator-Profile": "unverified"}
+    error = await rejected(client, "gpt-5.2", reasoning={"summary": "auto"})
+    bare = await client.post(client.body(stream=True))
+
+    assert error["message"].startswith("Your organization must be verified")
+    assert error["code"] == "unsupported_value"
+    assert error["param"] == "reasoning.summary"
+    assert bare.status == 200
+
+
+@pytest.mark.asyncio
+async def test_streams_may_need_a_verified_organisation(client: Any) -> None:
+    """The profile unverified-stream refuses to stream."""
+    client.headers = {"X-Simulator-Profile": "unverified-stream"}
+    error = await rejected(client, "gpt-5.2", stream=True)
+    plain = await client.post(client.body())
+
+    assert error["message"].startswith(
+        "Your organization must be verified to stream this model."
+    )
+    assert plain.status == 200
+
+
+@pytest.mark.asyncio
+async def test_azure_has_no_context_management(client: Any) -> None:
+    """The profile azure refuses context_management and hides rate limits."""
+    client.headers = {"X-Simulator-Profile": "azure"}
+    error = await rejected(
+        client, "gpt-5.2", context_management=[{"type": "compaction"}]
+    )
+    heard = await client.post(client.body())
+
+    assert error["param"] == "context_management"
+    assert heard.headers["x-ratelimit-limit-requests"] == "-1"
+
+
+@pytest.mark.asyncio
+async def test_an_unknown_profile(client: Any) -> None:
+    """A misspelt profile is not taken for the strictest."""
+    heard = await client.post(client.body(), **{"X-Simulator-Profile": "lenient"})
+
+    assert (heard.status, heard.error["code"]) == (400, "no_profile")
+
+
+@pytest.mark.asyncio
+async def test_too_long_an_input(client: Any) -> None:
+    """An input beyond the context gets context_length_exceeded; pictures are no text."""
+    text = "word " * 250_000
+    error = await rejected(client, "gpt-5.2", input=text)
+    picture = f"data:image/png;base64,{'A' * 1_500_000}"
+    part = {"type": "input_image", "image_url": picture, "detail": "auto"}
+    seen = await client.post(client.body([{"role": "user", "content": [part]}]))
+
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "input")
+    assert seen.status == 200
+
+
+@pytest.mark.asyncio
+async def test_the_list_of_models(client: Any) -> None:
+    """GET /v1/models needs a key and lists living models with their last day."""
+    url = f"{client.simulator.base_url}/models"
+    headers = {"Authorization": "Bearer sk-simulator-1"}
+    async with client.session.get(url, headers=headers) as answer:
+        listed = {one["id"]: one for one in (await answer.json())["data"]}
+    async with client.session.get(url) as refused:
+        assert refused.status == 401
+
+    assert listed["gpt-5"]["shutdown_date"] == "2026-12-11"
+    assert listed["gpt-6-luna"]["shutdown_date"] is None
+    assert "gpt-5-codex" not in listed
+
+
+@pytest.mark.asyncio
+async def test_another_address(client: Any) -> None:
+    """An address that the API does not have gets 404."""
+    url = f"{client.simulator.base_url}/chat/completions"
+    async with client.session.post(url, json={}) as answer:
+        error = (await answer.json())["error"]
+
+    assert answer.status == 404
+    assert error["message"] == "Invalid URL (POST /v1/chat/completions)"
+
+
+def test_the_table_knows_the_models_of_the_package() -> None:
+    """Every text model of the openai package is living, retired, or left out by name."""
+    left_out = {"gpt-5.1-mini", "gpt-rosalind-research"}
+    literals = [
+        name
+        for option in typing.get_args(ResponsesModel)
+        for inner in (option, *typing.get_args(option))
+        for name in typing.get_args(inner)
+        if isinstance(name, str)
+    ]
+    texts = [
+        name
+        for name in literals
+        if name.startswith(("gpt-5", "gpt-6", "o1", "o3", "o4", "gpt-4.1"))
+    ]
+
+    unknown = {name for name in texts if name not in MODELS and not is_retired(name)}
+    assert len(texts) > 40
+    assert unknown <= left_out
+
+
+def test_families() -> None:
+    """Variants and snapshots of one series share a family; series do not."""
+    assert family_of("gpt-5.2-pro-2025-12-11") == family_of("gpt-5.2") == "gpt-5.2"
+    assert family_of("gpt-5-mini") == "gpt-5"
+    assert family_of("o3-pro") == "o3"

@@ -1,0 +1,130 @@
+"""What the stand-in remembers, writes down, prints."""
+
+import ast
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import simulator
+from simulator import Simulator
+from simulator.transcripts import main, transcripts
+
+PACKAGE = Path(simulator.__file__).parent
+STREAMS = PACKAGE.parent.parent / "tests" / "streams"
+
+
+@pytest.mark.asyncio
+async def test_a_request_is_recorded(client: Any) -> None:
+    """Path, body, answer and times are kept; the key is not."""
+    heard = await client.ask("Hello")
+    (record,) = client.simulator.requests
+
+    assert record.path == "/v1/responses"
+    assert record.headers["Authorization"] == "***"
+    assert record.body == client.body("Hello")
+    assert (record.status, record.scenario) == (200, "chat")
+    assert record.response == heard.body
+    assert record.started_at <= record.ended_at
+
+
+@pytest.mark.asyncio
+async def test_the_final_response_of_a_stream_is_recorded(client: Any) -> None:
+    """The record holds what the last event said."""
+    heard = await client.stream()
+    (record,) = client.simulator.requests
+
+    assert record.response == heard.events[-1]["response"]
+    assert record.events_sent == len(heard.events)
+
+
+@pytest.mark.asyncio
+async def test_a_refusal_is_recorded(client: Any) -> None:
+    """The record holds the error body."""
+    heard = await client.post(client.body(seed=1))
+    (record,) = client.simulator.requests
+
+    assert (record.status, record.response) == (400, heard.body)
+
+
+@pytest.mark.asyncio
+async def test_waiting_for_a_request(client: Any) -> None:
+    """requested() returns the newest request once enough have come."""
+    waiting = asyncio.ensure_future(client.simulator.requested(2))
+    await client.ask("one")
+    await client.ask("two")
+
+    assert (await waiting).body["input"] == "two"
+
+
+@pytest.mark.asyncio
+async def test_stopping_lets_stalled_streams_go(client: Any) -> None:
+    """The end of a simulator is not taken for a client that left."""
+    async with Simulator() as other:
+        url = f"{other.base_url}/responses"
+        headers = {"Authorization": f"Bearer {other.api_key}"}
+        body = client.body("sim:stall", stream=True)
+        answer = await client.session.post(url, json=body, headers=headers)
+        await answer.content.readuntil(b"output_text.delta")
+    answer.close()
+
+    assert other.requests[0].closed_by_client is False
+    assert other.open_streams == 0
+
+
+@pytest.mark.asyncio
+async def test_running_it_by_hand() -> None:
+    """python -m simulator prints address, key, scenarios, and serves."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "simulator",
+        "--port",
+        "0",
+        cwd=PACKAGE.parent,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not any(line.startswith("error-nested ") for line in lines):
+        lines.append((await process.stdout.readline()).decode())
+    process.terminate()
+    await process.communicate()
+
+    assert lines[0].startswith("base URL  http://127.0.0.1:")
+    assert lines[1].split() == ["key", "sk-simulator-1"]
+
+
+def test_the_committed_transcripts_are_current() -> None:
+    """tests/streams holds what the scenarios send, byte for byte."""
+    expected = dict(transcripts())
+    found = {path.name: path.read_bytes() for path in STREAMS.glob("*.sse")}
+
+    assert sorted(found) == sorted(expected)
+    assert [name for name in expected if found[name] != expected[name]] == []
+
+
+def test_transcripts_are_written(tmp_path: Path, capsys: Any) -> None:
+    """The script writes the files and removes one that no scenario makes."""
+    (tmp_path / "gone.sse").write_bytes(b"old")
+    main(tmp_path)
+
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {name for name, _ in transcripts()}
+    assert "transcripts in" in capsys.readouterr().out
+
+
+def test_nothing_is_shared_with_the_client_under_test() -> None:
+    """The stand-in imports none of our other packages."""
+    ours = {"openai_responses", "owui_chat", "owui_manifold", "gpt5_agent", "toolbox"}
+    for path in PACKAGE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            else:
+                continue
+            assert not {name.split(".")[0] for name in names} & ours, path

@@ -1,0 +1,245 @@
+"""Encrypted reasoning is read, refused, or dropped, as its seal says."""
+
+from typing import Any
+
+import pytest
+
+from simulator.sealing import NotOurs, seal, unseal
+
+USER = {"role": "user", "content": "Hello"}
+MORE = {"role": "user", "content": "Go on"}
+OLD, NEW = "gpt-5.6-sol", "gpt-6.2-sol"
+KEEP = (
+    "type",
+    "summary",
+    "encrypted_content",
+    "role",
+    "content",
+    "phase",
+    "name",
+    "arguments",
+    "call_id",
+)
+
+
+def bare(items: list[Any]) -> list[Any]:
+    """Return output items as a careful client sends them back."""
+    return [{name: one[name] for name in KEEP if name in one} for one in items]
+
+
+async def first_turn(client: Any, model: str, **more: Any) -> list[Any]:
+    """Return the output of a first turn, ready to be sent back."""
+    heard = await client.ask([USER], **{"model": model, **more})
+    return bare(heard.body["output"])
+
+
+async def second_turn(client: Any, items: list[Any], model: str, **more: Any) -> Any:
+    """Send the first turn back with one more question."""
+    body = client.body([*items, MORE], **{"model": model, **more})
+    return await client.post(body)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("model", [OLD, NEW])
+async def test_reasoning_is_read_back(client: Any, model: str) -> None:
+    """Untouched reasoning counts, byte for byte and without ids."""
+    output = await first_turn(client, model)
+    heard = await second_turn(client, [USER, *output], model)
+
+    assert heard.status == 200
+    assert heard.text.startswith("This is turn 2. I was given 1 reasoning item back.")
+
+
+@pytest.mark.asyncio
+async def test_content_that_was_not_sealed_here(client: Any) -> None:
+    """Truncated, altered and invented content is refused."""
+    output = await first_turn(client, OLD)
+    sealed = output[0]["encrypted_content"]
+    swapped = "B" if sealed[200] == "A" else "A"
+
+    for content in (sealed[:-8], sealed[:200] + swapped + sealed[201:], "gAAAAx", "é"):
+        items = [USER, {**output[0], "encrypted_content": content}, output[1]]
+        heard = await second_turn(client, items, OLD)
+        assert heard.status == 400
+        assert heard.error["code"] == "invalid_encrypted_content"
+        assert heard.error["message"].startswith("The encrypted content ")
+        assert heard.error["message"].endswith(
+            "could not be verified. Reason: Encrypted content could not be decrypted "
+            "or parsed."
+        )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("model", [OLD, NEW])
+async def test_reasoning_of_another_organisation(client: Any, model: str) -> None:
+    """A key of another organisation cannot read what this one got."""
+    output = await first_turn(client, model)
+    body = client.body([USER, *output, MORE], model=model)
+    heard = await client.post(body, key="sk-simulator-2")
+
+    assert heard.status == 400
+    assert heard.error["code"] == "invalid_encrypted_content"
+    assert heard.error["message"].endswith(
+        "Reason: Encrypted content organization_id did not match the target "
+        "organization."
+    )
+
+
+@pytest.mark.asyncio
+async def test_reasoning_of_another_family(client: Any) -> None:
+    """The strictest profile refuses another series; openai reads past it."""
+    output = await first_turn(client, "gpt-5.2", reasoning={"effort": "low"})
+    heard = await second_turn(client, [USER, *output], OLD)
+    client.headers = {"X-Simulator-Profile": "openai"}
+    tolerant = await second_turn(client, [USER, *output], OLD)
+
+    assert heard.error["code"] == "invalid_encrypted_content"
+    assert tolerant.status == 200
+
+
+@pytest.mark.asyncio
+async def test_variants_of_one_series_read_each_other(client: Any) -> None:
+    """gpt-5.6-luna reads what gpt-5.6-sol thought."""
+    output = await first_turn(client, OLD)
+    heard = await second_turn(client, [USER, *output], "gpt-5.6-luna")
+
+    assert heard.status == 200
+
+
+@pytest.mark.asyncio
+async def test_reasoning_for_a_model_that_does_not_reason(client: Any) -> None:
+    """A non-reasoning model refuses reasoning items."""
+    output = await first_turn(client, OLD)
+    heard = await second_turn(client, [USER, *output], "gpt-4.1")
+
+    assert heard.status == 400
+    assert heard.error["message"] == (
+        "Reasoning input items can only be provided to a reasoning or computer use "
+        "model. Remove reasoning items from your input and try again."
+    )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("profile", ["strictest", "azure"])
+async def test_a_status_on_reasoning(client: Any, profile: str) -> None:
+    """A status on reasoning is an unknown parameter there, not at OpenAI."""
+    output = await first_turn(client, OLD)
+    items = [USER, {**output[0], "status": "completed"}, output[1]]
+    client.headers = {"X-Simulator-Profile": profile}
+    heard = await second_turn(client, items, OLD)
+    client.headers = {"X-Simulator-Profile": "openai"}
+    tolerant = await second_turn(client, items, OLD)
+
+    assert heard.error["message"] == "Unknown parameter: 'input[1].status'."
+    assert tolerant.status == 200
+
+
+CHANGES = [
+    ({"instructions": "Be brief."}, "prefix_mismatch"),
+    ({"tools": [{"type": "web_search"}]}, "prefix_mismatch"),
+    ({"safety_identifier": "someone-else"}, "end_user_mismatch"),
+    ({"model": "gpt-6.2-astra", "input": "edited"}, "prefix_mismatch"),
+    ({"reasoning": {"context": "current_turn"}}, "turn_boundary"),
+]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("change", "reason"), CHANGES)
+async def test_newer_models_drop_what_does_not_fit(
+    client: Any, change: dict[str, Any], reason: str
+) -> None:
+    """The answer is still 200; the drop is reported, and older models do not drop."""
+    change = dict(change)
+    said = {**USER, "content": change.pop("input", "Hello")}
+    model = change.pop("model", NEW)
+    output = await first_turn(client, NEW)
+    heard = await second_turn(client, [said, *output], model, **change)
+    older = await first_turn(client, OLD)
+    read = await second_turn(client, [said, *older], OLD, **change)
+
+    (removed,) = heard.body["input_transformations"]
+    assert removed.pop("id").startswith("rs_")
+    assert removed == {"type": "reasoning", "action": "removed", "reason": reason}
+    assert "I was given 0 reasoning items back" in heard.text
+    assert "I was given 1 reasoning item back" in read.text
+    assert "input_transformations" not in read.body
+
+
+@pytest.mark.asyncio
+async def test_newer_models_drop_reasoning_of_an_older_one(client: Any) -> None:
+    """Another family is a model_mismatch there."""
+    output = await first_turn(client, OLD)
+    heard = await second_turn(client, [USER, *output], NEW)
+
+    (removed,) = heard.body["input_transformations"]
+    assert removed["reason"] == "model_mismatch"
+
+
+@pytest.mark.asyncio
+async def test_spelling_is_no_change_of_prefix(client: Any) -> None:
+    """Ids, status, a string for its list, and nulls are not read by the model."""
+    output = await first_turn(client, NEW)
+    said = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "Hello"}],
+    }
+    message = output[1]
+    plain = {
+        "role": "assistant",
+        "content": message["content"][0]["text"],
+        "phase": message["phase"],
+    }
+    heard = await second_turn(client, [said, output[0], plain], NEW)
+
+    assert heard.body["input_transformations"] == []
+    assert "I was given 1 reasoning item back" in heard.text
+
+
+@pytest.mark.asyncio
+async def test_a_lost_phase_changes_the_prefix_of_later_reasoning(client: Any) -> None:
+    """Reasoning behind a message whose phase was dropped does not fit any more."""
+    output = await first_turn(client, NEW)
+    heard = await client.ask([USER, *output, MORE], model=NEW)
+    later = bare(heard.body["output"])
+    unphased = {name: one for name, one in output[1].items() if name != "phase"}
+    items = [USER, output[0], unphased, MORE, *later]
+    again = await second_turn(client, items, NEW)
+
+    (removed,) = again.body["input_transformations"]
+    assert removed["reason"] == "prefix_mismatch"
+
+
+@pytest.mark.asyncio
+async def test_reasoning_between_tool_rounds_fits(client: Any) -> None:
+    """Two rounds of calls and a second turn lose no reasoning."""
+    tool = {
+        "type": "function",
+        "name": "f",
+        "parameters": {"type": "object", "properties": {}},
+        "strict": False,
+    }
+    items: list[Any] = [{"role": "user", "content": "sim:tool-twice"}]
+    for _ in range(3):
+        heard = await client.ask(items, model=NEW, tools=[tool])
+        items += bare(heard.body["output"])
+        items += [
+            {"type": "function_call_output", "call_id": one["call_id"], "output": "x"}
+            for one in heard.body["output"]
+            if one["type"] == "function_call"
+        ]
+        assert heard.body["input_transformations"] == []
+    heard = await second_turn(client, items, NEW, tools=[tool])
+
+    assert "I was given 3 reasoning items back" in heard.text
+
+
+def test_a_seal_opens_to_what_was_sealed() -> None:
+    """Sealing is reversible here and only here."""
+    from simulator.sealing import Seal
+
+    made = Seal("rs_1", "org", "gpt-5.2", "0" * 32, "someone", 64)
+
+    assert unseal(seal(made)) == made
+    with pytest.raises(NotOurs):
+        unseal("gAAAA" + "A" * 400)

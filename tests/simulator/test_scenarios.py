@@ -1,0 +1,266 @@
+"""What the stand-in says; how a scenario is chosen."""
+
+import json
+from typing import Any
+
+import pytest
+
+from simulator.catalogue import ALL_SCENARIOS, SCENARIOS
+from simulator.options import UnknownOption, find_spec, parse_spec
+
+FUNCTION = {
+    "type": "function",
+    "name": "count_boats",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string"},
+            "how_many": {"type": "integer"},
+            "kind": {"enum": ["sail", "motor"]},
+        },
+        "required": ["city", "how_many", "kind"],
+        "additionalProperties": False,
+    },
+    "strict": True,
+}
+USER = {"role": "user", "content": "sim:tool"}
+
+
+def kinds(heard: Any) -> list[str]:
+    """Return the types of the items of an answer."""
+    return [item["type"] for item in heard.body["output"]]
+
+
+@pytest.mark.asyncio
+async def test_the_default_answer(client: Any) -> None:
+    """A chat gets reasoning, then a message that says what it was given."""
+    heard = await client.ask("Hello there", reasoning={"summary": "auto"})
+    reasoning, message = heard.body["output"]
+
+    assert heard.text.startswith(
+        "This is turn 1. I was given 0 reasoning items back. You said: Hello there\n\n"
+    )
+    assert len(reasoning["summary"]) == 2
+    assert message["phase"] == "final_answer"
+
+
+@pytest.mark.asyncio
+async def test_no_summary_unless_asked(client: Any) -> None:
+    """Without reasoning.summary the summary is empty."""
+    heard = await client.ask()
+
+    assert heard.body["output"][0]["summary"] == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("model", "effort"),
+    [("gpt-5.6-sol", "none"), ("gpt-5.2", None), ("gpt-4.1", None)],
+)
+async def test_no_reasoning_where_none_is_made(
+    client: Any, model: str, effort: str | None
+) -> None:
+    """Effort none, a default of none, a plain model: a message alone."""
+    reasoning = {"effort": effort} if effort else None
+    heard = await client.ask(model=model, reasoning=reasoning)
+
+    assert kinds(heard) == ["message"]
+    assert heard.body["usage"]["output_tokens_details"]["reasoning_tokens"] == 0
+
+
+@pytest.mark.asyncio
+async def test_the_effort_in_force_is_echoed(client: Any) -> None:
+    """The response names the default effort when none was asked for."""
+    default = await client.ask()
+    asked = await client.ask(reasoning={"effort": "high"})
+
+    assert default.body["reasoning"]["effort"] == "medium"
+    assert asked.body["reasoning"]["effort"] == "high"
+
+
+@pytest.mark.asyncio
+async def test_the_request_is_echoed(client: Any) -> None:
+    """The response repeats what was asked, and names the dated model."""
+    heard = await client.ask(
+        model="gpt-5.5",
+        instructions="Be kind.",
+        tools=[FUNCTION],
+        text={"verbosity": "low"},
+        metadata={"chat": "1"},
+        service_tier="fast",
+        max_output_tokens=500,
+    )
+    body = heard.body
+
+    assert body["model"] == "gpt-5.5-2026-04-23"
+    assert body["instructions"] == "Be kind."
+    assert body["tools"] == [FUNCTION]
+    assert body["text"] == {"format": {"type": "text"}, "verbosity": "low"}
+    assert (body["metadata"], body["service_tier"]) == ({"chat": "1"}, "priority")
+    assert body["max_output_tokens"] == 500
+
+
+@pytest.mark.asyncio
+async def test_a_tool_is_called_then_its_output_is_used(client: Any) -> None:
+    """The request that carries the outputs gets the second response."""
+    first = await client.ask([USER], tools=[FUNCTION])
+    reasoning, call = first.body["output"]
+    sent = [
+        {k: v for k, v in one.items() if k not in ("id", "status")}
+        for one in (reasoning, call)
+    ]
+    output = {
+        "type": "function_call_output",
+        "call_id": call["call_id"],
+        "output": "three boats",
+    }
+    second = await client.ask([USER, *sent, output], tools=[FUNCTION])
+
+    assert call["name"] == "count_boats"
+    assert json.loads(call["arguments"]) == {
+        "city": "Zürich",
+        "how_many": 3,
+        "kind": "sail",
+    }
+    assert second.text == "I called `count_boats`. It said: three boats"
+
+
+@pytest.mark.asyncio
+async def test_rounds_are_counted_since_the_last_user_message(client: Any) -> None:
+    """A second turn of the tool scenario calls again."""
+    call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "x"}
+    heard = await client.ask([USER, call, output, USER], tools=[FUNCTION])
+
+    assert kinds(heard) == ["reasoning", "function_call"]
+
+
+@pytest.mark.asyncio
+async def test_the_free_text_tool(client: Any) -> None:
+    """custom-tool calls the first custom tool, then reads its output."""
+    tool = {"type": "custom", "name": "scribble"}
+    said = {"role": "user", "content": "sim:custom-tool"}
+    first = await client.ask([said], tools=[tool])
+    call = first.body["output"][1]
+    output = {
+        "type": "custom_tool_call_output",
+        "call_id": call["call_id"],
+        "output": "noted",
+    }
+    sent = {name: one for name, one in call.items() if name != "id"}
+    second = await client.ask([said, sent, output], tools=[tool])
+
+    assert (call["type"], call["name"]) == ("custom_tool_call", "scribble")
+    assert "noted" in second.text
+
+
+@pytest.mark.asyncio
+async def test_each_seam_scenario_ends_and_starts_as_its_name_says(client: Any) -> None:
+    """The messages around the hidden item end and start with list, table, quote."""
+    seams = {"list": "- ", "table": "| ", "quote": "> "}
+    for name, mark in seams.items():
+        heard = await client.ask(f"sim:{name}")
+        texts = [
+            one["content"][0]["text"]
+            for one in heard.body["output"]
+            if one["type"] == "message"
+        ]
+        assert texts[0].splitlines()[-1].startswith(mark)
+        assert texts[1].startswith(mark)
+    heard = await client.ask("sim:open-fence")
+    first = heard.body["output"][1]["content"][0]["text"]
+    assert first.count("```") == 1
+
+
+@pytest.mark.asyncio
+async def test_commentary_and_final_answer(client: Any) -> None:
+    """The commentary scenario labels both messages."""
+    heard = await client.ask("sim:commentary", model="gpt-5.6-sol")
+    phases = [one["phase"] for one in heard.body["output"] if "phase" in one]
+
+    assert phases == ["commentary", "final_answer"]
+    assert kinds(heard) == ["reasoning", "message", "reasoning", "message"]
+
+
+TASKS = {
+    "title": '### Task:\nGenerate a title.\n### Output:\n{ "title": "your title" }\n',
+    "tags": '### Task:\nTags.\n\n### Output:\nJSON format: { "tags": ["a"] }\n\n',
+    "follow_ups": '### Task:\nNext.\n### Output:\nJSON: { "follow_ups": ["Q?"] }\n',
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("field", TASKS)
+async def test_tasks_get_their_json(client: Any, field: str) -> None:
+    """A task's prompt is answered with its JSON, whatever the chat in it says."""
+    history = "### Chat History:\nUSER: sim:failed please give me a title"
+    heard = await client.ask(TASKS[field] + history)
+
+    assert list(json.loads(heard.text)) == [field]
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_with_retrieved_context_is_no_task(client: Any) -> None:
+    """The template of retrieved context starts like a task and is a chat."""
+    heard = await client.ask("### Task:\nRespond to the query.\n\nHow deep is it?")
+
+    assert heard.text.startswith("This is turn 1.")
+
+
+@pytest.mark.asyncio
+async def test_a_header_wins_over_a_word(client: Any) -> None:
+    """The header chooses, then the word, then the default of the simulator."""
+    client.simulator.default_scenario = "short"
+    by_default = await client.ask("Hi")
+    by_word = await client.ask("please sim:refusal now")
+    client.headers = {"X-Simulator-Scenario": "incomplete"}
+    await client.ask("sim:refusal")
+
+    assert by_default.text == "Turn 1. I was given 0 reasoning items back."
+    assert by_word.body["output"][1]["content"][0]["type"] == "refusal"
+    assert [one.scenario for one in client.simulator.requests] == [
+        "short",
+        "refusal",
+        "incomplete",
+    ]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("said", ["sim:no-such", "sim:chat,louder"])
+async def test_a_misspelt_scenario(client: Any, said: str) -> None:
+    """A scenario or an option that does not exist is refused."""
+    heard = await client.post(client.body(said))
+
+    assert (heard.status, heard.error["code"]) == (400, "no_scenario")
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("sim:tool", "tool"),
+        ("do sim:tool, please", "tool"),
+        ("sim:tool,cut=5,crlf and more", "tool,cut=5,crlf"),
+        ("sim:a then sim:b", "b"),
+        ("sim:429,times=2,retry-after=0.5", "429,times=2,retry-after=0.5"),
+        ("http://sim:tool", None),
+        ("simulate", None),
+    ],
+)
+def test_the_word_is_found(text: str, spec: str | None) -> None:
+    """The word may stand anywhere; punctuation behind it is no option."""
+    assert find_spec(text) == spec
+
+
+def test_options_of_a_scenario_can_be_overridden() -> None:
+    """What the request says wins over what the scenario has by itself."""
+    name, options = parse_spec("cut,cut=3", "cut=60")
+
+    assert (name, options.number("cut")) == ("cut", 3)
+    with pytest.raises(UnknownOption):
+        parse_spec("chat,colour=red")
+
+
+def test_every_scenario_has_its_own_name_and_line() -> None:
+    """Names are unique and lines say something."""
+    assert len(SCENARIOS) == len(ALL_SCENARIOS)
+    assert all(len(one.line) > 10 for one in ALL_SCENARIOS)

@@ -1,0 +1,363 @@
+"""Fields that the API lacks get its refusals."""
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.asyncio
+
+FUNCTION = {
+    "type": "function",
+    "name": "f",
+    "parameters": {"type": "object", "properties": {}},
+    "strict": False,
+}
+CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
+SEARCH = {
+    "type": "web_search_call",
+    "id": "ws_1",
+    "status": "completed",
+    "action": {"type": "search", "query": "x", "sources": []},
+}
+LONG = "k" * 65
+ASSISTANT_PARTS = "Supported values are: 'output_text' and 'refusal'."
+USER_PARTS = "Supported values are: 'input_text', 'input_image', and 'input_file'."
+
+UNKNOWN = [
+    ({"seed": 1}, "seed"),
+    ({"messages": []}, "messages"),
+    ({"max_tokens": 5}, "max_tokens"),
+    ({"stop": ["x"]}, "stop"),
+    ({"reasoning_effort": "low"}, "reasoning_effort"),
+    ({"response_format": {}}, "response_format"),
+    ({"reasoning": {"depth": 1}}, "reasoning.depth"),
+    ({"input": [{"role": "user", "content": "x", "name": "n"}]}, "input[0].name"),
+    ({"input": [{"role": "user", "content": "x", "id": "msg_1"}]}, "input[0].id"),
+    ({"input": [{**CALL, "mood": 1}]}, "input[0].mood"),
+    ({"input": [SEARCH]}, "input[0].action.sources"),
+    ({"tools": [{**FUNCTION, "mood": 1}]}, "tools[0].mood"),
+    ({"text": {"format": {"type": "text", "x": 1}}}, "text.format.x"),
+    ({"stream_options": {"include_usage": True}}, "stream_options.include_usage"),
+]
+MISSING = [
+    ({"input": [{"type": "reasoning", "encrypted_content": "x"}]}, "input[0].summary"),
+    ({"input": [{"type": "function_call_output", "output": ""}]}, "input[0].call_id"),
+    ({"input": [{"content": "x"}]}, "input[0].type"),
+    ({"input": [{"type": "message", "content": "x"}]}, "input[0].role"),
+    ({"input": [{"role": "user"}]}, "input[0].content"),
+    (
+        {"input": [{"role": "user", "content": [{"text": "x"}]}]},
+        "input[0].content[0].type",
+    ),
+    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0].name"),
+    ({"tools": [{"name": "f"}]}, "tools[0].type"),
+    ({"tool_choice": {"type": "function"}}, "tool_choice.name"),
+    ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
+]
+MISTYPED = [
+    ({"temperature": "hot"}, "temperature", "a decimal", "a string"),
+    ({"stream": "yes"}, "stream", "a boolean", "a string"),
+    ({"max_output_tokens": 99.5}, "max_output_tokens", "an integer", "a decimal"),
+    ({"input": 5}, "input", "one of an array or a string", "an integer"),
+    ({"input": ["x"]}, "input[0]", "an object", "a string"),
+    ({"metadata": {"a": 1}}, "metadata.a", "a string", "an integer"),
+    ({"tools": {}}, "tools", "an array", "an object"),
+    (
+        {"input": [{**CALL, "arguments": {}}]},
+        "input[0].arguments",
+        "a string",
+        "an object",
+    ),
+    (
+        {"input": [{"type": "reasoning", "summary": [], "content": None}]},
+        "input[0].content",
+        "an array",
+        "null",
+    ),
+    (
+        {"input": [{"role": "user", "content": None}]},
+        "input[0].content",
+        "one of a string or an array",
+        "null",
+    ),
+]
+INVALID = [
+    ({"reasoning": {"effort": "huge"}}, "reasoning.effort", "'huge'"),
+    ({"text": {"verbosity": "loud"}}, "text.verbosity", "'loud'"),
+    ({"truncation": "maybe"}, "truncation", "'maybe'"),
+    ({"include": ["everything"]}, "include[0]", "'everything'"),
+    ({"tool_choice": "perhaps"}, "tool_choice", "'perhaps'"),
+    ({"input": [{"type": "dream"}]}, "input[0].type", "'item_reference'"),
+    ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role", "'tool'"),
+    ({"tools": [{"type": "telepathy"}]}, "tools[0].type", "'telepathy'"),
+    (
+        {
+            "input": [
+                {"role": "assistant", "content": [{"type": "input_text", "text": "x"}]}
+            ]
+        },
+        "input[0].content[0]",
+        ASSISTANT_PARTS,
+    ),
+    (
+        {"input": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]},
+        "input[0].content[0]",
+        USER_PARTS,
+    ),
+]
+LIMITS = [
+    ({"prompt_cache_key": LONG}, "string_above_max_length", "prompt_cache_key"),
+    ({"safety_identifier": "k" * 129}, "string_above_max_length", "safety_identifier"),
+    ({"max_output_tokens": 15}, "integer_below_min_value", "max_output_tokens"),
+    ({"max_output_tokens": 10**6}, "integer_above_max_value", "max_output_tokens"),
+    ({"temperature": 2.5}, "decimal_above_max_value", "temperature"),
+    ({"top_p": -1}, "decimal_below_min_value", "top_p"),
+    ({"metadata": {"k": "v" * 513}}, "string_above_max_length", "metadata.k"),
+    ({"metadata": {LONG: "v"}}, "string_above_max_length", "metadata"),
+    (
+        {"metadata": {str(n): "" for n in range(17)}},
+        "object_above_max_properties",
+        "metadata",
+    ),
+    ({"tools": [{**FUNCTION, "name": "a b"}]}, "invalid_value", "tools[0].name"),
+    (
+        {"tools": [{**FUNCTION, "name": LONG}]},
+        "string_above_max_length",
+        "tools[0].name",
+    ),
+]
+
+
+async def refused(client: Any, more: dict[str, Any]) -> dict[str, Any]:
+    """Send a body and return the error of the 400 that it must get."""
+    heard = await client.post({**client.body(), **more})
+    assert heard.status == 400, heard.raw
+    assert heard.error["type"] == "invalid_request_error"
+    error: dict[str, Any] = heard.error
+    return error
+
+
+@pytest.mark.parametrize(("more", "path"), UNKNOWN)
+async def test_unknown_fields(client: Any, more: dict[str, Any], path: str) -> None:
+    """A field that the API lacks is named."""
+    error = await refused(client, more)
+
+    assert error["message"] == f"Unknown parameter: '{path}'."
+    assert (error["code"], error["param"]) == ("unknown_parameter", path)
+
+
+@pytest.mark.parametrize(("more", "path"), MISSING)
+async def test_missing_fields(client: Any, more: dict[str, Any], path: str) -> None:
+    """A required field that is absent is named."""
+    error = await refused(client, more)
+
+    assert error["message"] == f"Missing required parameter: '{path}'."
+    assert (error["code"], error["param"]) == ("missing_required_parameter", path)
+
+
+@pytest.mark.parametrize(("more", "path", "expected", "got"), MISTYPED)
+async def test_mistyped_fields(
+    client: Any, more: dict[str, Any], path: str, expected: str, got: str
+) -> None:
+    """A value of another JSON type is told what was expected."""
+    error = await refused(client, more)
+
+    assert error["message"] == (
+        f"Invalid type for '{path}': expected {expected}, but got {got} instead."
+    )
+    assert (error["code"], error["param"]) == ("invalid_type", path)
+
+
+@pytest.mark.parametrize(("more", "path", "words"), INVALID)
+async def test_values_outside_of_a_list(
+    client: Any, more: dict[str, Any], path: str, words: str
+) -> None:
+    """A value outside of a closed list is told the list."""
+    error = await refused(client, more)
+
+    assert error["message"].startswith("Invalid value: ")
+    assert words in error["message"]
+    assert (error["code"], error["param"]) == ("invalid_value", path)
+
+
+@pytest.mark.parametrize(("more", "code", "path"), LIMITS)
+async def test_limits(client: Any, more: dict[str, Any], code: str, path: str) -> None:
+    """A value beyond its limit is refused; effort none lets sampling through."""
+    error = await refused(client, {**more, "reasoning": {"effort": "none"}})
+
+    assert (error["code"], error["param"]) == (code, path)
+
+
+@pytest.mark.parametrize("given", [None, [], ""])
+async def test_no_input(client: Any, given: Any) -> None:
+    """A request without input is told what to provide."""
+    error = await refused(client, {"input": given})
+
+    assert error["message"].startswith('One of "input" or "previous_response_id"')
+    assert (error["code"], error["param"]) == ("missing_required_parameter", "input")
+
+
+async def test_no_model(client: Any) -> None:
+    """A request without a model is refused."""
+    heard = await client.post({"input": "x"})
+
+    assert heard.status == 400
+    assert heard.error["message"] == "Missing required parameter: 'model'."
+
+
+@pytest.mark.parametrize("raw", ["{", "[]", '"x"'])
+async def test_a_body_that_is_no_object(client: Any, raw: str) -> None:
+    """A body that is no JSON object is refused in the API's words."""
+    url = f"{client.simulator.base_url}/responses"
+    headers = {"Authorization": "Bearer sk-simulator-1"}
+    async with client.session.post(url, data=raw, headers=headers) as answer:
+        error = (await answer.json())["error"]
+
+    assert answer.status == 400
+    assert error["message"].startswith("We could not parse the JSON body")
+
+
+async def test_a_picture_that_is_no_address(client: Any) -> None:
+    """An image_url must be an address or a data URL."""
+    picture = {"type": "input_image", "image_url": "cat.png", "detail": "auto"}
+    error = await refused(client, {"input": [{"role": "user", "content": [picture]}]})
+
+    assert error["message"].startswith("Invalid 'input[0].content[0].image_url'.")
+    assert error["code"] == "invalid_value"
+
+
+STRICT = {"type": "object", "properties": {"a": {"type": "string"}}}
+STRICT_CASES = [
+    (STRICT, "In context=(), 'additionalProperties' is required"),
+    ({**STRICT, "additionalProperties": False}, "Missing 'a'."),
+    (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "array", "items": STRICT}},
+            "required": ["a"],
+            "additionalProperties": False,
+        },
+        "In context=('properties', 'a', 'items'), 'additionalProperties'",
+    ),
+]
+
+
+SCHEMA_CASES = [
+    ({}, "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'."),
+    ({"type": "object"}, "In context=(), object schema missing properties."),
+    (
+        {"type": "object", "properties": {"a": None}},
+        "None is not of type 'object', 'boolean'.",
+    ),
+    (
+        {"type": "object", "properties": {"a": {"type": []}}},
+        "[] is not valid under any of the given schemas.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "words"), SCHEMA_CASES)
+async def test_schemas(client: Any, schema: dict[str, Any], words: str) -> None:
+    """A function's schema must be a schema of an object, strict or not."""
+    error = await refused(client, {"tools": [{**FUNCTION, "parameters": schema}]})
+
+    assert error["message"] == f"Invalid schema for function 'f': {words}"
+    assert error["code"] == "invalid_function_parameters"
+
+
+@pytest.mark.parametrize(("schema", "words"), STRICT_CASES)
+async def test_strict_schemas(client: Any, schema: dict[str, Any], words: str) -> None:
+    """A strict function's schema must keep the rules of strict mode."""
+    tool = {**FUNCTION, "parameters": schema, "strict": True}
+    error = await refused(client, {"tools": [tool]})
+
+    assert words in error["message"]
+    assert error["code"] == "invalid_function_parameters"
+    assert error["param"] == "tools[0].parameters"
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (
+            "required",
+            "Tool choice 'required' must be specified with 'tools' parameter.",
+        ),
+        (
+            {"type": "function", "name": "f"},
+            "Tool choice 'function' not found in 'tools' parameter.",
+        ),
+    ],
+)
+async def test_a_choice_without_its_tool(
+    client: Any, choice: Any, message: str
+) -> None:
+    """A tool can only be forced when it is offered."""
+    error = await refused(client, {"tool_choice": choice})
+
+    assert (error["message"], error["param"]) == (message, "tool_choice")
+
+
+ACCEPTED = [
+    {
+        "input": [
+            {"type": "message", "role": "developer", "content": "x"},
+            {"role": "user", "content": [{"type": "input_text", "text": "x"}]},
+        ]
+    },
+    {
+        "input": [
+            {"role": "assistant", "content": "x", "phase": "commentary"},
+            {"role": "user", "content": "y"},
+        ]
+    },
+    {
+        "input": [
+            {
+                "role": "assistant",
+                "phase": None,
+                "content": [{"type": "output_text", "text": "x"}],
+            },
+            {"role": "user", "content": "y"},
+        ]
+    },
+    {
+        "input": [
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "input_image",
+                        "image_url": "data:image/png;base64,AA==",
+                        "detail": "auto",
+                    }
+                ],
+            }
+        ]
+    },
+    {
+        "input": [
+            CALL,
+            {
+                "type": "function_call_output",
+                "call_id": "call_1",
+                "output": [{"type": "input_text", "text": "x"}],
+            },
+        ]
+    },
+    {"tools": [FUNCTION], "tool_choice": {"type": "function", "name": "f"}},
+    {"tools": [{"type": "web_search", "user_location": {"type": "approximate"}}]},
+    {"text": {"verbosity": "low", "format": {"type": "json_object"}}},
+    {"metadata": {"chat": "1"}, "service_tier": "fast", "truncation": "auto"},
+    {"prompt_cache_options": {"ttl": "12h"}, "prompt_cache_key": "k" * 64},
+    {"reasoning": {"effort": "high", "summary": "auto", "context": "all_turns"}},
+    {"instructions": "Be kind.", "include": ["reasoning.encrypted_content"]},
+]
+
+
+@pytest.mark.parametrize("more", ACCEPTED)
+async def test_what_the_api_takes(client: Any, more: dict[str, Any]) -> None:
+    """The stand-in is strict, not stubborn."""
+    heard = await client.post({**client.body(), **more})
+
+    assert heard.status == 200, heard.raw

@@ -1,0 +1,247 @@
+"""Every event of every scenario is one that the openai package knows."""
+
+import asyncio
+import typing
+from functools import cache
+from typing import Any
+
+import pytest
+from openai import BaseModel
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from simulator import Simulator
+from simulator.catalogue import ALL_SCENARIOS
+from simulator.scenario import Reply
+
+pytestmark = pytest.mark.asyncio
+
+EVENT_CLASSES: dict[str, type[BaseModel]] = {
+    typing.get_args(shape.model_fields["type"].annotation)[0]: shape
+    for shape in typing.get_args(typing.get_args(ResponseStreamEvent)[0])
+}
+FUNCTION = {
+    "type": "function",
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    "strict": False,
+}
+TOOLS = [FUNCTION, {"type": "custom", "name": "apply_note"}]
+INCLUDE = ["reasoning.encrypted_content", "web_search_call.action.sources"]
+OUTPUTS = {"function_call", "custom_tool_call"}
+STRANGERS = {"keepalive", "response.aura.delta", "response.rate_limits.updated"}
+TERMINAL = {"response.completed", "response.failed", "response.incomplete", "error"}
+UNFINISHED = {"cut", "drop", "stall"}
+STREAMED = [
+    one
+    for one in ALL_SCENARIOS
+    if one.name not in {"stall", "drop", "slow"}
+    and all(
+        isinstance(due, Reply) or one.name in ("long", "big-line", "task")
+        for due in one.replies
+    )
+    and "status=" not in one.options
+]
+
+
+def unknown_fields(value: Any, path: str = "") -> list[str]:
+    """List the fields of a parsed object that its class does not know."""
+    if isinstance(value, BaseModel):
+        extra = [f"{path}.{name}" for name in value.model_extra or {}]
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        return extra + unknown_fields(fields, path)
+    if isinstance(value, dict):
+        named = [(f"{path}.{name}", inner) for name, inner in value.items()]
+        return [found for name, inner in named for found in unknown_fields(inner, name)]
+    if isinstance(value, list):
+        return [found for inner in value for found in unknown_fields(inner, path)]
+    return []
+
+
+@cache
+def adapter_of(type: str) -> TypeAdapter[Any]:
+    """Return the validator for one type of event."""
+    return TypeAdapter(EVENT_CLASSES[type])
+
+
+def check_event(event: dict[str, Any]) -> None:
+    """Raise unless the class for the event's type takes it as it is."""
+    bare = {name: value for name, value in event.items() if name != "obfuscation"}
+    if bare["type"] == "error" and "error" in bare:
+        assert set(bare) == {"type", "sequence_number", "error"}
+        assert set(bare["error"]) == {"type", "code", "message", "param"}
+        return
+    parsed = adapter_of(bare["type"]).validate_python(bare)
+    assert unknown_fields(parsed) == []
+
+
+async def run_of(client: Any, scenario: str) -> list[list[dict[str, Any]]]:
+    """Return the events of each response of a run, its calls answered."""
+    items: list[dict[str, Any]] = [{"role": "user", "content": f"sim:{scenario}"}]
+    streams = []
+    for _ in range(4):
+        heard = await client.stream(
+            items, tools=TOOLS, include=INCLUDE, reasoning={"summary": "auto"}
+        )
+        streams.append(heard.events)
+        last = heard.events[-1].get("response", {"output": []})
+        calls = [one for one in last["output"] if one["type"] in OUTPUTS]
+        if not calls:
+            break
+        items += [
+            {k: v for k, v in one.items() if k not in ("id", "status")}
+            for one in last["output"]
+        ]
+        items += [
+            {
+                "type": f"{one['type']}_output",
+                "call_id": one["call_id"],
+                "output": "rain",
+            }
+            for one in calls
+        ]
+    return streams
+
+
+@pytest.mark.parametrize("name", [one.name for one in STREAMED])
+async def test_every_event_has_the_type_of_the_package(client: Any, name: str) -> None:
+    """The events of a scenario validate, with no field that the class lacks."""
+    streams = await run_of(client, name)
+
+    for event in (event for events in streams for event in events):
+        if event["type"] not in STRANGERS:
+            check_event(event)
+
+
+@pytest.mark.parametrize("name", [one.name for one in STREAMED])
+async def test_every_stream_is_numbered_and_ends_once(client: Any, name: str) -> None:
+    """Sequence numbers rise from 0 by one; one terminal event stands last."""
+    for events in await run_of(client, name):
+        types = [event["type"] for event in events]
+
+        assert [one["sequence_number"] for one in events] == list(range(len(events)))
+        assert sum(one in TERMINAL for one in types) == (name not in UNFINISHED)
+        assert types[-1] in TERMINAL or name in UNFINISHED
+        if name != "error-first":
+            assert types[:2] == ["response.created", "response.in_progress"]
+
+
+async def test_a_field_that_no_class_knows_is_found() -> None:
+    """The check of this file can fail: it sees strange fields, deep ones too."""
+    event = {
+        "type": "response.output_item.done",
+        "sequence_number": 1,
+        "output_index": 0,
+        "item": {"id": "rs_1", "type": "reasoning", "summary": [], "mood": "calm"},
+    }
+
+    with pytest.raises(AssertionError):
+        check_event(event)
+
+
+async def test_every_json_answer_is_a_response(client: Any) -> None:
+    """Without a stream the answer is the Response of the last event."""
+    for one in STREAMED:
+        if one.name.startswith("error") or one.name == "cut":
+            continue
+        heard = await client.ask(f"sim:{one.name}", reasoning={"summary": "auto"})
+
+        parsed = TypeAdapter(Response).validate_python(heard.body)
+        assert unknown_fields(parsed) == []
+
+
+async def test_reasoning_and_text_come_in_the_order_of_the_api(client: Any) -> None:
+    """Parts open before their deltas and close before their item."""
+    heard = await client.stream(reasoning={"summary": "auto"})
+    types = [event["type"].removeprefix("response.") for event in heard.events]
+
+    steps = [
+        one for one, before in zip(types, ["", *types], strict=False) if one != before
+    ]
+    summary = [
+        "reasoning_summary_part.added",
+        "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
+        "reasoning_summary_part.done",
+    ]
+    assert steps == [
+        "created",
+        "in_progress",
+        "output_item.added",
+        *summary,
+        *summary,
+        "output_item.done",
+        "output_item.added",
+        "content_part.added",
+        "output_text.delta",
+        "output_text.done",
+        "content_part.done",
+        "output_item.done",
+        "completed",
+    ]
+
+
+async def test_deltas_are_padded_unless_told_otherwise(client: Any) -> None:
+    """Obfuscation is on by default and off when asked."""
+    padded = await client.stream()
+    bare = await client.stream(stream_options={"include_obfuscation": False})
+
+    deltas = [one for one in padded.events if one["type"].endswith(".delta")]
+    assert all(one["obfuscation"] for one in deltas)
+    assert not any("obfuscation" in one for one in bare.events)
+
+
+async def test_encrypted_content_is_whole_only_when_the_item_is_done(
+    client: Any,
+) -> None:
+    """The added event holds other content than the done event."""
+    heard = await client.stream()
+    items = [one["item"] for one in heard.events if "item" in one]
+    added, done = (one for one in items if one["type"] == "reasoning")
+
+    assert added["encrypted_content"] != done["encrypted_content"]
+    assert done["encrypted_content"].startswith("gAAAA")
+    assert len(done["encrypted_content"]) >= 200
+
+
+async def test_parallel_calls_arrive_mixed(client: Any) -> None:
+    """The deltas of two calls interleave."""
+    heard = await client.stream("sim:parallel", tools=[FUNCTION])
+    name = "response.function_call_arguments.delta"
+    order = [one["output_index"] for one in heard.events if one["type"] == name]
+
+    assert order[:4] == [1, 2, 1, 2]
+
+
+async def test_a_delta_can_come_before_its_item(client: Any) -> None:
+    """The early-delta scenario sends a delta before output_item.added."""
+    heard = await client.stream("sim:early-delta")
+    types = [event["type"] for event in heard.events]
+
+    first_delta = types.index("response.output_text.delta")
+    place = heard.events[first_delta]["output_index"]
+    added = next(
+        index
+        for index, event in enumerate(heard.events)
+        if event["type"] == "response.output_item.added"
+        and event["output_index"] == place
+    )
+    assert first_delta < added
+
+
+async def test_two_simulators_send_the_same_bytes() -> None:
+    """Ids, padding, sealed content depend on nothing but the requests."""
+    import aiohttp
+
+    async def bytes_of(simulator: Simulator) -> bytes:
+        body = {"model": "gpt-5.5", "input": "Hi", "store": False, "stream": True}
+        headers = {"Authorization": f"Bearer {simulator.api_key}"}
+        async with simulator, aiohttp.ClientSession(headers=headers) as session:
+            url = f"{simulator.base_url}/responses"
+            async with session.post(url, json=body) as answer:
+                return await answer.read()
+
+    first, second = await asyncio.gather(
+        *(bytes_of(Simulator(clock=lambda: 1.0)) for _ in range(2))
+    )
+    assert first == second

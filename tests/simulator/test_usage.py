@@ -1,0 +1,114 @@
+"""Tokens are counted as the API counts them."""
+
+from typing import Any
+
+import pytest
+
+from simulator.tokens import PromptCache, common_prefix, count_tokens
+
+LONG = "All work and no play makes a dull stand-in. " * 200
+
+
+def usage(heard: Any) -> Any:
+    """Return the usage of an answer."""
+    return heard.body["usage"]
+
+
+@pytest.mark.asyncio
+async def test_a_prefix_of_an_earlier_request_is_cached(client: Any) -> None:
+    """A second turn finds the first in the cache, when it is long enough."""
+    first = await client.ask([{"role": "user", "content": LONG}], prompt_cache_key="a")
+    items = [
+        {"role": "user", "content": LONG},
+        {"role": "assistant", "content": "Yes."},
+        {"role": "user", "content": "Go on"},
+    ]
+    second = await client.ask(items, prompt_cache_key="a")
+
+    assert usage(first)["input_tokens_details"]["cached_tokens"] == 0
+    known = usage(second)["input_tokens_details"]["cached_tokens"]
+    assert known % 128 == 0
+    assert 0 <= usage(first)["input_tokens"] - known < 128 + 16
+    assert usage(second)["input_tokens_details"]["cache_write_tokens"] == (
+        usage(second)["input_tokens"] - known
+    )
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"prompt_cache_key": "b"}, "sk-simulator-1"),
+        ({"model": "gpt-5.6-luna"}, "sk-simulator-1"),
+        ({"instructions": "Be brief."}, "sk-simulator-1"),
+        ({}, "sk-simulator-2"),
+    ],
+)
+async def test_what_is_not_cached(
+    client: Any, change: dict[str, Any], key: str
+) -> None:
+    """Another key, model, head or organisation shares nothing."""
+    body = client.body(LONG, prompt_cache_key="a")
+    await client.post(body)
+    heard = await client.post({**body, **change}, key=key)
+
+    assert usage(heard)["input_tokens_details"]["cached_tokens"] == 0
+
+
+@pytest.mark.asyncio
+async def test_forgetting(client: Any) -> None:
+    """forget() empties record and cache."""
+    await client.ask(LONG)
+    client.simulator.forget()
+    heard = await client.ask(LONG)
+
+    assert usage(heard)["input_tokens_details"]["cached_tokens"] == 0
+    assert len(client.simulator.requests) == 1
+
+
+@pytest.mark.asyncio
+async def test_short_prompts_are_not_cached(client: Any) -> None:
+    """Less than 1,024 tokens in common count as nothing."""
+    await client.ask("Hello")
+    heard = await client.ask("Hello")
+
+    details = usage(heard)["input_tokens_details"]
+    assert details == {"cached_tokens": 0, "cache_write_tokens": 0}
+
+
+@pytest.mark.asyncio
+async def test_older_models_count_no_cache_writes(client: Any) -> None:
+    """Cache writes are counted from 5.6 on."""
+    heard = await client.ask(LONG, model="gpt-5.5")
+
+    assert usage(heard)["input_tokens_details"]["cache_write_tokens"] == 0
+
+
+@pytest.mark.asyncio
+async def test_the_sums(client: Any) -> None:
+    """Reasoning is part of the output; total is input with output."""
+    count = usage(await client.ask())
+
+    assert (
+        0 < count["output_tokens_details"]["reasoning_tokens"] < count["output_tokens"]
+    )
+    assert count["total_tokens"] == count["input_tokens"] + count["output_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [(b"", b"abc", 0), (b"abc", b"abd", 2), (b"abc", b"abc", 3), (b"ab", b"abc", 2)],
+)
+def test_common_prefix(one: bytes, other: bytes, shared: int) -> None:
+    """The shared bytes at the head are counted."""
+    assert common_prefix(one, other) == shared
+
+
+def test_the_longest_of_several_counts() -> None:
+    """The cache compares with all it saw under a key."""
+    cache = PromptCache()
+    cache.read("k", b"a" * 8000)
+    cache.read("k", b"a" * 6000 + b"b")
+
+    assert cache.read("k", b"a" * 7000 + b"c") == 1664
+    assert count_tokens("four") == 1
