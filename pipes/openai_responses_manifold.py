@@ -37,7 +37,7 @@ from importlib import import_module
 from itertools import groupby
 from traceback import extract_tb
 from typing import Any, Literal, NamedTuple, Self
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import aiohttp
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -127,8 +127,8 @@ class Ending:
     """The way a run ended.
 
     `kind` is "completed", "incomplete", "failed", "error", "cut" or "refused"; `code`
-    is the API's word for the cause, where it gave one; `sentence` is empty when there
-    is nothing to tell.
+    is the API's word for the cause, where it gave one that is a word; `sentence` is
+    empty when there is nothing to tell.
     """
 
     kind: str
@@ -208,12 +208,14 @@ _BY_STATUS: Mapping[int, str] = {
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete` with this reason."""
     other = f"The answer is not complete{_shown(reason)}. Ask to continue."
-    return Ending("incomplete", reason, _INCOMPLETE.get(reason or "", other))
+    sentence = _INCOMPLETE.get(reason or "", other)
+    return Ending("incomplete", _word_or_none(reason), sentence)
 
 
 def ending_of_failure(kind: str, error: ApiError) -> Ending:
     """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    return Ending(kind, error.code or error.type, failure_sentence(error))
+    code = _word_or_none(error.code or error.type)
+    return Ending(kind, code, failure_sentence(error))
 
 
 def failure_sentence(error: ApiError) -> str:
@@ -246,12 +248,18 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server as it may be shown, or nothing.
+    """Return a word of the server as it may be shown, or nothing."""
+    known = _word_or_none(word)
+    return form.format(known) if known else ""
+
+
+def _word_or_none(word: str | None) -> str | None:
+    """Return `word` if it is one of the API.
 
     Codes and parameter names are small letters, digits of an index, dots, brackets
     and underscores; anything else, a key for example, is not a word of the API.
     """
-    return form.format(word) if word and _WORD.fullmatch(word) else ""
+    return word if word and _WORD.fullmatch(word) else None
 
 
 # openai_responses.catalog =============================================================
@@ -646,7 +654,8 @@ def replayed(item: Item) -> Item:
     """
     kept = {key: value for key, value in item.items() if _is_replayed(key, value)}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = [_replayed_part(part) for part in kept["content"]]
+        parts = [part for part in kept["content"] if isinstance(part, dict)]
+        kept["content"] = [_replayed_part(part) for part in parts]
     return kept
 
 
@@ -658,15 +667,24 @@ def _replayed_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
-def answered_calls(items: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the call ids that have both a call and an output among `items`."""
-    calls: set[str] = set()
-    outputs: set[str] = set()
-    for item in items:
+def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Return the places of the calls and outputs that belong together.
+
+    An output answers a call in front of it, of its own kind; a `call_id` counts once.
+    """
+    calls: dict[str, int] = {}
+    outputs: dict[str, int] = {}
+    for place, item in enumerate(items):
         call_id = item.get("call_id")
-        if isinstance(call_id, str):
-            (outputs if is_call_output(item) else calls).add(call_id)
-    return calls & outputs
+        if not isinstance(call_id, str):
+            continue
+        if is_call(item):
+            calls.setdefault(call_id, place)
+        elif call_id in calls and call_id not in outputs:
+            call = items[calls[call_id]]
+            if CALL_OUTPUTS[item_type(call)] == item_type(item):
+                outputs[call_id] = place
+    return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
 def without_orphans(items: Iterable[Item]) -> list[Item]:
@@ -677,22 +695,23 @@ def without_orphans(items: Iterable[Item]) -> list[Item]:
     rule 5 and the recommended algorithm, e).
     """
     rows = list(items)
-    pairs = answered_calls(rows)
+    pairs = paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
-    for item in rows:
+    lost_call = False
+    for place, item in enumerate(rows):
+        if place not in pairs and (is_call(item) or is_call_output(item)):
+            lost_call = lost_call or is_call(item)
+            continue
+        # What led to several calls stays as long as one of them does.
+        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+            dangling = []
+        lost_call = False
         if is_reasoning(item):
             dangling.append(item)
-        elif (is_call(item) or is_call_output(item)) and item.get(
-            "call_id"
-        ) not in pairs:
-            if is_call(item):
-                dangling = []
         else:
-            if not _comes_from_outside(item):
-                kept += dangling
+            kept += [*dangling, item]
             dangling = []
-            kept.append(item)
     return kept
 
 
@@ -1068,12 +1087,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         return Unknown("[DONE]")
     try:
         wire = json.loads(event.data)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
         raise MalformedEvent("The server sent an event that is not JSON.") from None
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
-    read = _READERS.get(kind)
+    read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
         return Unknown(str(kind))
     try:
@@ -1086,13 +1105,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 def read_api_error(wire: object) -> ApiError:
     """Return the error of a body, of a response or of either shape of the event."""
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+        wire = wire["error"]
     if isinstance(wire, str):
         return ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
-    nested = wire.get("error")
-    if isinstance(nested, Mapping | str):
-        return read_api_error(nested)
     message = wire.get("message") or wire.get("detail")
     return ApiError(
         code=_text_or_none(wire.get("code")),
@@ -1152,9 +1170,13 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
     return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
 
 
-def _read_ended(wire: Mapping[str, Any]) -> StreamEvent:
-    status = str(wire["type"]).removeprefix("response.")
-    return ResponseEnded(status, _object(wire["response"]))
+def _ended_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return ResponseEnded(status, _object(wire["response"]))
+
+    return read
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
@@ -1182,9 +1204,9 @@ _READERS: Mapping[str, _Reader] = {
     "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
     "response.output_item.added": _read_item_added,
     "response.output_item.done": _read_item_done,
-    "response.completed": _read_ended,
-    "response.incomplete": _read_ended,
-    "response.failed": _read_ended,
+    "response.completed": _ended_reader("completed"),
+    "response.incomplete": _ended_reader("incomplete"),
+    "response.failed": _ended_reader("failed"),
     "error": _read_error,
 }
 
@@ -1212,9 +1234,12 @@ _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go, and with which key; the key is in no `repr`."""
+    """Where requests go, and with which key.
 
-    base_url: str
+    Neither is in a `repr`: an address can hold a password.
+    """
+
+    base_url: str = field(repr=False)
     api_key: str = field(repr=False)
 
     def url(self, path: str) -> str:
@@ -1223,7 +1248,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name, without the credentials that an address may hold."""
+        """The server's name; raises InvalidRequest for an unusable base."""
         return urlsplit(normalized_base_url(self.base_url)).hostname or ""
 
 
@@ -1233,14 +1258,29 @@ def normalized_base_url(text: str) -> str:
     Takes what people paste: with or without `/v1`, with a slash at the end, or with
     the `/responses` of the endpoint itself.
     """
-    parts = urlsplit(text.strip() or DEFAULT_BASE_URL)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = _url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
         raise InvalidRequest(
             "BASE_URL is not an http or https address. An administrator has to "
             f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
         )
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "BASE_URL holds a user name or a password, which cannot be sent beside "
+            "API_KEY. An administrator has to take it out in the valves of this pipe."
+        )
     path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/") or "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else."""
+    try:
+        parts = urlsplit(text)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, a port that is no number
+        return None
+    return parts if sound and parts.scheme in ("http", "https") else None
 
 
 class Answer:
@@ -1282,7 +1322,7 @@ class Answer:
             raise ConnectionFailed(
                 "The connection to the model's server broke."
             ) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             wire = None
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
             return wire
@@ -1330,9 +1370,12 @@ class _Pool:
             await session.close()
 
     def _close_later(self) -> None:
+        session, self._session = self._session, None  # at once: no run may borrow it
+        if session is None:
+            return
         # A task, held until it is done: a connector closed straight from a timer
         # warns "never awaited" on aiohttp 3.14.
-        task = asyncio.get_running_loop().create_task(self.close())
+        task = asyncio.get_running_loop().create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -1408,6 +1451,11 @@ async def _send(
             f"The model's server at {endpoint.host} cannot be reached. Try again; if "
             "it lasts, an administrator has to check BASE_URL in the valves."
         ) from None
+    except ValueError:  # a line break in the key, a host that no name server knows
+        raise InvalidRequest(
+            "API_KEY or BASE_URL holds characters that cannot be sent. "
+            "An administrator has to correct it in the valves of this pipe."
+        ) from None
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
@@ -1415,8 +1463,8 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     try:
         body = await response.content.read(_MAX_ERROR_BODY)
         error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError):  # no body, or not JSON: the status says it
-        error = ApiError()
+    except (*_NETWORK_ERRORS, ValueError, RecursionError):
+        error = ApiError()  # no body, or not JSON: the status says it
     return ApiRefused(
         refusal_sentence(response.status, error, model), response.status, error
     )
@@ -1458,7 +1506,8 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
 #     final snapshot   opened and ended   ended             ignored
 #
 # "Kept for later" is shown when the item is known: the name of a call comes from the
-# item alone (responses-api.md §3). Texts that end are authoritative: what a person has
+# item alone (responses-api.md §3). What follows the end of the response is ignored in
+# every state. Texts that end are authoritative: what a person has
 # not seen of them yet is shown, and the ended item is the wire's own dict.
 
 _Place = tuple[str, int]
@@ -1488,6 +1537,9 @@ class Turn:
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event; return what it means to those who watch the run."""
+        return [] if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
             case Delta():
                 return self._grow(event)
@@ -1530,7 +1582,7 @@ class Turn:
         self._open[output_index] = {}
         events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
         for early in self._early.pop(output_index, ()):
-            events += self.feed(early)
+            events += self._take(early)
         return events
 
     def _end(self, output_index: int, item: Item) -> list[RunEvent]:
@@ -1574,10 +1626,11 @@ class Turn:
         ]
 
     def close(self) -> list[RunEvent]:
-        """Show the text of messages that were never announced; nothing else comes."""
+        """Show what messages said that were never announced; nothing else comes."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
-            if any(early.kind == "text" for early in self._early[output_index]):
+            kinds = {early.kind for early in self._early[output_index]}
+            if kinds & {"text", "refusal"}:
                 message = {"type": "message", "role": "assistant", "content": []}
                 events += self._start(output_index, message)
         return events
@@ -1740,7 +1793,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream,
-        "include": _include(model, settings),
+        "include": _include(model, effort, settings),
         "reasoning": _reasoning(model, effort, body, settings) or None,
         "text": _text_object(model, body, settings) or None,
         "tools": list(settings.tools) or None,
@@ -1758,7 +1811,7 @@ def _effort(
     """Return the effort to send, or None to leave it to the model."""
     asked = _own(body, "reasoning").get("effort") or body.get("reasoning_effort")
     chosen = asked or settings.effort or model.effort
-    if not isinstance(chosen, str) or not model.facts.reasoning:
+    if not isinstance(chosen, str):
         return None
     return chosen if model.takes_effort(chosen) else None
 
@@ -1777,7 +1830,7 @@ def _reasoning(
     settings: Settings,
 ) -> dict[str, Any]:
     """Return the `reasoning` object: the caller's own keys, then ours."""
-    if not model.facts.reasoning:
+    if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in _own(body, "reasoning").items() if k != "effort"}
     resolved = effort or model.facts.default_effort
@@ -1790,7 +1843,7 @@ def _text_object(
     model: ResolvedModel, body: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
     """Return the `text` object: the caller's own keys, then the verbosity."""
-    own = dict(_own(body, "text"))
+    own = _own(body, "text")
     verbosity = own.pop("verbosity", None) or body.get("verbosity")
     verbosity = verbosity or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -1798,10 +1851,17 @@ def _text_object(
     return own
 
 
-def _include(model: ResolvedModel, settings: Settings) -> list[str] | None:
+def _include(
+    model: ResolvedModel, effort: str | None, settings: Settings
+) -> list[str] | None:
     """Ask for the reasoning itself: without a store there is no other way back."""
-    wanted = model.facts.reasoning and settings.encrypted_reasoning
+    wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else None
+
+
+def _reasons(model: ResolvedModel, effort: str | None) -> bool:
+    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    return model.facts.reasoning or effort is not None
 
 
 def _renamed(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -1818,9 +1878,11 @@ def _renamed(body: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _own(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _own(body: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the caller's object of that name; null in it means not given, too."""
     value = body.get(key)
-    return value if isinstance(value, Mapping) else {}
+    pairs = value.items() if isinstance(value, Mapping) else ()
+    return {name: given for name, given in pairs if given is not None}
 
 
 def _first_complaint(error: ValidationError) -> str:
@@ -2050,6 +2112,7 @@ class NativeView:
         self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
+        self._parts: dict[int, int] = {}
 
     def show(self, event: RunEvent, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
@@ -2092,21 +2155,33 @@ class NativeView:
             "type": _DELTA_TYPES[event.kind],
             "item_id": self.items[place].get("id"),
             "output_index": place,
-            _part_name(event.kind): event.part,
-            "delta": marker + event.text,
+            _part_name(event.kind): 0,
+            "delta": marker + self._gap(event) + event.text,
             "choices": [{"index": 0, "delta": {}}],
         }
 
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page sets the parts of a summary one behind the other, so all parts are
+        shown as one.
+        """
+        before = self._parts.get(event.index, event.part)
+        self._parts[event.index] = event.part
+        thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if thought and event.part != before else ""
+
     def _end(self, event: ItemEnded) -> Chunk:
         place = self._places[event.index]
-        if item_type(event.item) == "message":
-            text = self._markers.get(event.index, "") + message_text(event.item)
-            item = _shown_message(event.item, text)
-        else:
-            item = _without_secrets(event.item)
-        if item_type(item) == "reasoning":
-            seconds = self._now() - self._started[event.index]
-            item |= {"status": "completed", "duration": round(seconds)}
+        match item_type(event.item):
+            case "message":
+                text = self._markers.get(event.index, "") + message_text(event.item)
+                item = _shown_message(event.item, text)
+            case "reasoning":
+                seconds = self._now() - self._started[event.index]
+                item = _shown_reasoning(event.item, round(seconds))
+            case _:
+                item = _without_secrets(event.item)
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
@@ -2181,6 +2256,17 @@ def _shown_message(item: Item, text: str) -> Item:
         "status": item.get("status") or "completed",
         "content": [_text_part(text)],
     }
+
+
+def _shown_reasoning(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in item.get(key) or () if part.get("text")]
+        if parts:
+            text = "\n\n".join(part["text"] for part in parts)
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
 
 
 def _text_part(text: str) -> Item:
@@ -2326,13 +2412,14 @@ def _message(ended: RunEnded) -> dict[str, Any]:
 # earlier writers: ids of 16 or 26 characters, with or without a query, in any case;
 # v1 links; zero-width blocks. Lines of other pipes are taken out of the text.
 
+# A query has a limit, so that a hostile text is read in one pass.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]*)?\]:[ \t]*\#?"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
 )
 _V1 = (
     r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]*)?\)"
+    r"(?:\?[^)\n]{0,500})?\)"
 )
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
 _FOREIGN = (
@@ -2387,10 +2474,11 @@ def split_at_markers(text: str) -> Iterator[Marked]:
 
 def without_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    if not has_marker(text):
-        return text
-    pieces = (piece.text for piece in split_at_markers(text))
-    return "\n\n".join(piece for piece in pieces if piece)
+    # More than once, because a line of another pipe may only now stand alone.
+    while has_marker(text):
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
 
 
 def _named(match: re.Match[str]) -> str:
@@ -2597,7 +2685,6 @@ class Keeping:
                 self._after_message = True
                 return self._amend(event.index, event.item)
             case ItemEnded():
-                self._after_message = False
                 self._wait(event.item)
         return None
 
@@ -2629,8 +2716,8 @@ class Keeping:
             return None
         before = tuple(i for i in record.payload if item_type(i) != "message")
         kept = _without_shown_text(item)
-        plain = before and not kept.get("phase") and kept["content"] == [_UNSHOWN_TEXT]
-        payload = before if plain else (*before, kept)
+        is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+        payload = before if before and is_plain else (*before, kept)
         return None if payload == record.payload else replace(record, payload=payload)
 
     def _record(self, message: tuple[Item, ...]) -> Record:
@@ -2805,6 +2892,12 @@ def _plain_text(content: object) -> str:
 # card, with the reasoning that led to it in front, and kept items without a card stand
 # where their marker stands.
 
+_RETURNED_TYPES = frozenset(
+    {"message", "reasoning", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
+)
+"""What goes back of a run; earlier writers also kept searches and whole pictures,
+which the API would look up by an id that it never stored."""
+
 
 def build_input(
     stretches: Iterable[Stretch],
@@ -2856,10 +2949,12 @@ class _RunHistory:
             for piece in pieces
             if piece.ulid in records
         }
-        self._waiting = {u: list(r.payload) for u, r in self._records.items()}
-        self._shown_calls = {s.call_id for s in run if isinstance(s, Called)}
+        self._waiting = {
+            ulid: [replayed(item) for item in record.payload if _may_return(item)]
+            for ulid, record in self._records.items()
+        }
         self._ulid_of_call = {
-            str(item["call_id"]): ulid
+            str(item.get("call_id")): ulid
             for ulid, record in self._records.items()
             for item in record.payload
             if is_call(item)
@@ -2884,7 +2979,7 @@ class _RunHistory:
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
-            if is_call(item) and item["call_id"] == call.call_id:
+            if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
                 return self._allowed(ulid, waiting[: place + 1])
         return [
@@ -2899,25 +2994,26 @@ class _RunHistory:
     def _piece(self, piece: Marked) -> list[Item]:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and item_type(kept[-1]) == "message" else None
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
         if not piece.text:
             return kept
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry, and calls without a card."""
+        """Leave out the reasoning that this request may not carry.
+
+        A call whose card is gone stays for now: it tells which reasoning has to leave
+        with it.
+        """
         if not items:
             return []
         reader = self._reader
         readable = bool(reader and reader.may_read(self._records[ulid].origin))
-        return [item for item in items if self._is_allowed(item, readable)]
-
-    def _is_allowed(self, item: Item, readable: bool) -> bool:
-        if is_reasoning(item):
-            return readable and has_encrypted_reasoning(item)
-        if is_call(item):
-            return item["call_id"] in self._shown_calls
-        return True
+        return [
+            item
+            for item in items
+            if not is_reasoning(item) or (readable and has_encrypted_reasoning(item))
+        ]
 
 
 def _split(
@@ -2928,18 +3024,31 @@ def _split(
     return stretch
 
 
+def _may_return(item: Item) -> bool:
+    """Say whether a kept item has a place in a later request."""
+    return item_type(item) in _RETURNED_TYPES
+
+
+def _is_answer(item: Item) -> bool:
+    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
 def _message_item(kept: Item | None, shown: str) -> Item:
     """Return a message of the model, in its own bytes unless a person edited it."""
+    part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
-        part = {"type": "output_text", "text": shown, "annotations": []}
         return {"type": "message", "role": "assistant", "content": [part]}
     if message_text(kept).strip() == shown:
         return kept
-    parts = kept.get("content") or [{}]
-    part = {"type": "output_text", "annotations": [], "text": shown}
-    if len(parts) == 1 and parts[0].get("type") == "output_text":
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
         part = {**parts[0], "text": shown}
     return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # owui_manifold.caller =================================================================

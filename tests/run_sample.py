@@ -1,11 +1,13 @@
 """Runs for tests: from the transcripts of the wire, or from a few items."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from openai_responses.endings import CUT
+from openai_responses.errors import MalformedEvent
 from openai_responses.events import (
     Delta,
     ItemAdded,
@@ -126,9 +128,7 @@ def run_of(*items: Item, status: str = "completed") -> list[RunEvent]:
 
 def run_of_transcript(name: str) -> list[RunEvent]:
     """What the run of a transcript reports."""
-    decoder = EventStreamDecoder()
-    blocks = [*decoder.feed((STREAMS / name).read_bytes()), *decoder.close()]
-    return _reported(parse_event(block) for block in blocks)
+    return _reported(_parsed((STREAMS / name).read_bytes()))
 
 
 def rounds_of_transcripts() -> dict[str, list[str]]:
@@ -137,6 +137,14 @@ def rounds_of_transcripts() -> dict[str, list[str]]:
     for name in TRANSCRIPTS:
         scenarios.setdefault(name.split(".", 1)[0], []).append(name)
     return scenarios
+
+
+def _parsed(wire: bytes) -> Iterator[StreamEvent]:
+    """The events up to where the connection broke."""
+    decoder = EventStreamDecoder()
+    with suppress(MalformedEvent):
+        for block in [*decoder.feed(wire), *decoder.close()]:
+            yield parse_event(block)
 
 
 def _begun(item: Item) -> Item:

@@ -43,6 +43,7 @@ class NativeView:
         self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
+        self._parts: dict[int, int] = {}
 
     def show(self, event: RunEvent, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
@@ -85,21 +86,33 @@ class NativeView:
             "type": _DELTA_TYPES[event.kind],
             "item_id": self.items[place].get("id"),
             "output_index": place,
-            _part_name(event.kind): event.part,
-            "delta": marker + event.text,
+            _part_name(event.kind): 0,
+            "delta": marker + self._gap(event) + event.text,
             "choices": [{"index": 0, "delta": {}}],
         }
 
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page sets the parts of a summary one behind the other, so all parts are
+        shown as one.
+        """
+        before = self._parts.get(event.index, event.part)
+        self._parts[event.index] = event.part
+        thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if thought and event.part != before else ""
+
     def _end(self, event: ItemEnded) -> Chunk:
         place = self._places[event.index]
-        if item_type(event.item) == "message":
-            text = self._markers.get(event.index, "") + message_text(event.item)
-            item = _shown_message(event.item, text)
-        else:
-            item = _without_secrets(event.item)
-        if item_type(item) == "reasoning":
-            seconds = self._now() - self._started[event.index]
-            item |= {"status": "completed", "duration": round(seconds)}
+        match item_type(event.item):
+            case "message":
+                text = self._markers.get(event.index, "") + message_text(event.item)
+                item = _shown_message(event.item, text)
+            case "reasoning":
+                seconds = self._now() - self._started[event.index]
+                item = _shown_reasoning(event.item, round(seconds))
+            case _:
+                item = _without_secrets(event.item)
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
@@ -174,6 +187,17 @@ def _shown_message(item: Item, text: str) -> Item:
         "status": item.get("status") or "completed",
         "content": [_text_part(text)],
     }
+
+
+def _shown_reasoning(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in item.get(key) or () if part.get("text")]
+        if parts:
+            text = "\n\n".join(part["text"] for part in parts)
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
 
 
 def _text_part(text: str) -> Item:

@@ -34,8 +34,9 @@ async def test_an_answer_streams_as_the_hosts_own(
     assert "response.output_text.delta" in native
     stored = await tab.message(turn)
     reasoning, message = stored["output"]
-    assert len(reasoning["summary"]) == 2
-    assert reasoning["summary"][0]["text"].startswith("**Reading the question**")
+    (summary,) = reasoning["summary"]
+    assert summary["text"].startswith("**Reading the question**\n\nThe user")
+    assert "a look.\n\n**Planning the answer**\n\n" in summary["text"]
     assert message["content"][0]["text"].endswith("That is all for now.")
     assert stored["done"]
     assert turn.error is None

@@ -1,0 +1,112 @@
+"""Callers over plain HTTP: no chat, no markers, nothing stored."""
+
+import json
+
+import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from hosts.sent import chat_bodies, kinds
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+MODEL = "openai_responses.gpt-6.1-sol"
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m"
+    "NkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.mark.asyncio
+async def test_a_stream_of_chat_chunks(member: User, simulator: Simulator) -> None:
+    """Reasoning, text, one finish and one usage, in the chat's own form."""
+    chunks = [c async for c in member.chunks(MODEL, "sim:chat hello")]
+
+    for chunk in chunks:
+        ChatCompletionChunk.model_validate(chunk)
+    deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
+    text = "".join(delta.get("content") or "" for delta in deltas)
+    thought = "".join(delta.get("reasoning_content") or "" for delta in deltas)
+    assert text.startswith("This is turn 1.")
+    assert text.endswith("That is all for now.")
+    assert thought.startswith("**Reading the question**")
+    assert "openai_responses:" not in json.dumps(deltas)
+    assert len([c for c in chunks if c.get("usage")]) == 1
+    assert chat_bodies(simulator)[0]["stream"] is True
+
+
+@pytest.mark.asyncio
+async def test_one_complete_result(member: User, simulator: Simulator) -> None:
+    """Without a stream, upstream is asked without one, too."""
+    result = await member.completion(MODEL, [{"role": "user", "content": "sim:chat"}])
+
+    ChatCompletion.model_validate(result)
+    assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
+    assert result["usage"]["total_tokens"] > 0
+    assert "output" not in result
+    assert chat_bodies(simulator)[0]["stream"] is False
+
+
+@pytest.mark.asyncio
+async def test_every_part_of_a_chat_finds_its_place(
+    member: User, simulator: Simulator
+) -> None:
+    """System, developer, pictures, calls and outputs; names are translated."""
+    picture = {"type": "image_url", "image_url": {"url": PIXEL, "detail": "low"}}
+    call = {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "look", "arguments": '{"at": "it"}'},
+    }
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": [{"type": "text", "text": "sim:short"}, picture]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": ""},
+        {"role": "assistant", "content": "I looked."},
+        {"role": "developer", "content": "Now in French."},
+        {"role": "user", "content": "sim:short and?"},
+    ]
+
+    await member.completion(
+        "openai_responses.gpt-5.2-high",
+        messages,
+        max_tokens=500,
+        reasoning_effort="low",
+        stop=["x"],
+        frequency_penalty=1,
+        temperature=0.5,
+    )
+
+    (body,) = chat_bodies(simulator)
+    assert body["instructions"].split() == ["Be", "brief.", "Be", "kind."]
+    assert kinds(body["input"]) == [
+        *("user", "function_call", "function_call_output", "assistant"),
+        *("developer", "user"),
+    ]
+    assert body["input"][0]["content"][1] == {
+        "type": "input_image",
+        "detail": "low",
+        "image_url": PIXEL,
+    }
+    assert body["input"][1]["arguments"] == '{"at": "it"}'
+    assert body["input"][2]["output"] == ""
+    assert body["max_output_tokens"] == 500
+    assert body["reasoning"]["effort"] == "low"
+    assert body["truncation"] == "disabled"
+    assert not {"stop", "frequency_penalty", "temperature", "max_tokens"} & set(body)
+
+
+@pytest.mark.asyncio
+async def test_a_failure_in_a_stream_is_an_error_chunk(
+    member: User, simulator: Simulator
+) -> None:
+    """What arrived stays, then the error comes in its own chunk."""
+    chunks = [c async for c in member.chunks(MODEL, "sim:cut")]
+
+    said = [c["choices"][0]["delta"].get("content") for c in chunks if "choices" in c]
+    assert any(said)
+    (error,) = [c["error"] for c in chunks if "error" in c]
+    assert "broke before the answer was finished" in error["message"]

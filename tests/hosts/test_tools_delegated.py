@@ -1,0 +1,112 @@
+"""Rounds in which Open WebUI runs the tools and calls the pipe again."""
+
+import json
+
+import pytest
+
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+MODEL = "openai_responses.gpt-6.2-sol"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("scenario", ["tool", "tool-after-text", "tool-twice"])
+async def test_reasoning_survives_the_rounds_and_the_turn(
+    tab: Tab, simulator: Simulator, scenario: str
+) -> None:
+    """Each round and the next turn send all that came before, byte for byte."""
+    first = await tab.send(MODEL, f"sim:{scenario} what time is it?")
+    second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
+
+    assert first.error is second.error is None
+    bodies, received = chat_bodies(simulator), outputs(simulator)
+    assert len(bodies) >= 3
+    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
+        expected = [*before["input"], *(stripped(item) for item in output)]
+        assert after["input"][: len(expected)] == expected
+    assert kinds(bodies[-1]["input"]).count("reasoning") >= 2
+    answers = [(r.response or {}) for r in simulator.requests]
+    assert not [a for a in answers if a.get("input_transformations")]
+
+
+@pytest.mark.asyncio
+async def test_the_card_is_the_hosts_own(tab: Tab, simulator: Simulator) -> None:
+    """The call and its output are stored as Open WebUI stores them."""
+    turn = await tab.send(MODEL, "sim:tool what time is it?")
+
+    stored = (await tab.message(turn))["output"]
+    types = [item["type"] for item in stored]
+    assert types == [
+        *("reasoning", "function_call", "function_call_output"),
+        *("reasoning", "message"),
+    ]
+    assert stored[1]["status"] == "completed"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("mode", "carried"), [("response", True), ("disabled", False)])
+async def test_reasoning_is_kept_no_longer_than_allowed(
+    tab: Tab, admin: User, simulator: Simulator, mode: str, carried: bool
+) -> None:
+    """Between the rounds or not at all; the chat's row never holds it."""
+    async with valves_changed(admin, "openai_responses", PERSIST_REASONING_TOKENS=mode):
+        first = await tab.send(MODEL, "sim:tool what time is it?")
+        second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
+
+    assert first.error is second.error is None
+    _, round_two, turn_two = chat_bodies(simulator)
+    assert ("reasoning" in kinds(round_two["input"])) is carried
+    assert "reasoning" not in kinds(turn_two["input"])
+    assert kinds(turn_two["input"])[1:3] == ["function_call", "function_call_output"]
+    chat = await tab.user.chat(first.chat_id)
+    assert "encrypted_content" not in json.dumps(chat)
+
+
+@pytest.mark.asyncio
+async def test_stop_between_call_and_output_leaves_a_chat_that_goes_on(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The open call is not sent again, nor the reasoning that led to it."""
+    turn = await tab.begin(MODEL, "sim:tool,delay=60 what time is it?")
+    await turn.until(lambda seen: seen.of_type("response:completion"), seconds=20)
+    await tab.stop(turn)
+    await tab.settle(turn)
+
+    after = await tab.send(MODEL, "sim:chat go on", chat_id=turn.chat_id)
+
+    assert after.error is None
+    assert [r.status for r in simulator.requests if r.status != 200] == []
+
+
+@pytest.mark.asyncio
+async def test_an_api_caller_gets_its_own_tools_back(
+    member: User, simulator: Simulator
+) -> None:
+    """Over plain HTTP the caller runs its tools and answers in a new request."""
+    function = {
+        "name": "get_weather",
+        "description": "Weather of a city",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    }
+    tools = [{"type": "function", "function": function}]
+    asked = [{"role": "user", "content": "sim:tool weather?"}]
+    named = {"type": "function", "function": {"name": "get_weather"}}
+
+    called = await member.completion(MODEL, asked, tools=tools, tool_choice=named)
+    message = called["choices"][0]["message"]
+    (call,) = message["tool_calls"]
+    result = {"role": "tool", "tool_call_id": call["id"], "content": ""}
+    told = await member.completion(MODEL, [*asked, message, result], tools=tools)
+
+    assert called["choices"][0]["finish_reason"] == "tool_calls"
+    assert told["choices"][0]["finish_reason"] == "stop"
+    first, second = chat_bodies(simulator)
+    assert first["tool_choice"] == {"type": "function", "name": "get_weather"}
+    assert kinds(second["input"]) == ["user", "function_call", "function_call_output"]
+    assert second["input"][2]["output"] == ""

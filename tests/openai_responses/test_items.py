@@ -1,0 +1,227 @@
+"""Wire items answer their questions, and go back without what is not theirs."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.items import (
+    Item,
+    has_encrypted_reasoning,
+    is_call,
+    is_call_output,
+    is_reasoning,
+    item_type,
+    message_text,
+    paired_places,
+    part_text,
+    replayed,
+    without_orphans,
+)
+
+USER: Item = {"role": "user", "content": "Hi"}
+REASONING: Item = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
+ANSWER: Item = {"type": "message", "role": "assistant", "content": []}
+
+
+def call(name: str, type: str = "function_call") -> Item:
+    """Return a call; its name is its id."""
+    return {"type": type, "call_id": name, "name": name}
+
+
+def output(name: str, type: str = "function_call_output") -> Item:
+    """Return the output of that call."""
+    return {"type": type, "call_id": name, "output": ""}
+
+
+@pytest.mark.parametrize(
+    ("item", "kind"),
+    [
+        (REASONING, "reasoning"),
+        (USER, "message"),
+        ({"content": "Hi"}, ""),
+        ({"type": 7, "role": "user"}, "message"),
+        ({}, ""),
+    ],
+)
+def test_type(item: Item, kind: str) -> None:
+    """A message in its short form has no type of its own."""
+    assert item_type(item) == kind
+
+
+def test_questions() -> None:
+    """Calls, their outputs and reasoning are told apart."""
+    items = [
+        call("a"),
+        call("a", "custom_tool_call"),
+        output("a"),
+        output("a", "custom_tool_call_output"),
+        REASONING,
+        USER,
+        {"type": "web_search_call"},
+    ]
+    assert [is_call(item) for item in items] == [True] * 2 + [False] * 5
+    assert [is_call_output(item) for item in items] == [0, 0, 1, 1, 0, 0, 0]
+    assert [is_reasoning(item) for item in items] == [0, 0, 0, 0, 1, 0, 0]
+
+
+def test_encrypted_reasoning() -> None:
+    """Reasoning without its content cannot be given back."""
+    assert has_encrypted_reasoning(REASONING)
+    assert not has_encrypted_reasoning({**REASONING, "encrypted_content": None})
+    assert not has_encrypted_reasoning({"type": "compaction", "encrypted_content": "x"})
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("Hi", "Hi"),
+        ([{"text": "a"}, {"refusal": "b"}, {"image": "c"}, "d", {"text": 7}], "ab"),
+        (None, ""),
+        ({"text": "a"}, ""),
+    ],
+)
+def test_message_text(content: object, text: str) -> None:
+    """A person reads the texts and the refusals."""
+    assert message_text({"content": content}) == text
+
+
+def test_part_text() -> None:
+    """A part that has no text has none to show."""
+    assert part_text({"type": "input_image"}) == ""
+
+
+def test_replayed_item() -> None:
+    """Ids, states and absent values go; all else stays, in its order."""
+    item = {
+        "id": "rs_1",
+        "type": "reasoning",
+        "status": None,
+        "summary": [],
+        "content": None,
+        "encrypted_content": "gAAAA",
+        "created_by": "x",
+        "namespace": "n",
+    }
+    before = copy.deepcopy(item)
+    assert list(replayed(item).items()) == [
+        ("type", "reasoning"),
+        ("summary", []),
+        ("encrypted_content", "gAAAA"),
+        ("namespace", "n"),
+    ]
+    assert item == before
+
+
+def test_replayed_message() -> None:
+    """Its phase stays; its parts lose what no input takes."""
+    part: Item = {
+        "type": "output_text",
+        "text": "Hi",
+        "annotations": [],
+        "logprobs": [],
+        "x": None,
+    }
+    item = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "phase": "final_answer",
+        "content": [part, "no part"],
+    }
+    assert replayed(item) == {
+        "type": "message",
+        "role": "assistant",
+        "phase": "final_answer",
+        "content": [{"type": "output_text", "text": "Hi", "annotations": []}],
+    }
+
+
+def test_replayed_short_message() -> None:
+    """A text as content stays a text."""
+    assert replayed({**USER, "id": "1"}) == USER
+
+
+@pytest.mark.parametrize(
+    ("items", "places"),
+    [
+        ([call("a"), call("b"), USER, output("a"), output("c")], {0, 3}),
+        ([output("a"), call("a")], set()),
+        ([call("a"), call("a"), output("a"), output("a")], {0, 2}),
+        ([call("a"), output("a", "custom_tool_call_output"), output("a")], {0, 2}),
+        ([call("a", "custom_tool_call"), output("a")], set()),
+        ([{"type": "function_call", "call_id": None}, {"call_id": ["a"]}], set()),
+        ([], set()),
+    ],
+)
+def test_pairs(items: list[Item], places: set[int]) -> None:
+    """An output answers a call in front of it, of its own kind, once."""
+    assert paired_places(items) == places
+
+
+@pytest.mark.parametrize(
+    ("items", "kept"),
+    [
+        ([USER, call("a"), USER], [USER, USER]),
+        ([USER, output("a"), USER], [USER, USER]),
+        (
+            [USER, REASONING, call("a"), output("a"), USER],
+            [USER, REASONING, call("a"), output("a"), USER],
+        ),
+        ([USER, REASONING, call("a"), USER], [USER, USER]),
+        ([REASONING, REASONING, ANSWER], [REASONING, REASONING, ANSWER]),
+        ([REASONING, USER], [USER]),
+        ([REASONING, output("a"), ANSWER], [REASONING, ANSWER]),
+        (
+            [REASONING, call("a"), call("b"), output("b")],
+            [REASONING, call("b"), output("b")],
+        ),
+        ([REASONING, call("a"), output("x"), ANSWER], [ANSWER]),
+        ([REASONING, call("a"), REASONING, ANSWER], [REASONING, ANSWER]),
+        ([call("a"), REASONING, output("a")], [call("a"), output("a")]),
+        ([REASONING], []),
+        ([], []),
+        (
+            [call("a", "custom_tool_call"), output("a", "custom_tool_call_output")],
+            [call("a", "custom_tool_call"), output("a", "custom_tool_call_output")],
+        ),
+        (
+            [REASONING, {"type": "web_search_call"}],
+            [REASONING, {"type": "web_search_call"}],
+        ),
+    ],
+)
+def test_without_orphans(items: list[Item], kept: list[Item]) -> None:
+    """Half pairs go, with the reasoning that led to them; whole ones stay."""
+    assert without_orphans(items) == kept
+
+
+_ITEMS = st.lists(
+    st.sampled_from(
+        [USER, REASONING, ANSWER]
+        + [part(name) for name in "abc" for part in (call, output)]
+    ),
+    max_size=12,
+)
+
+
+@given(items=_ITEMS)
+def test_history_without_orphans_is_valid(items: list[Item]) -> None:
+    """No call is left without output, no output without call, no reasoning alone."""
+    kept = without_orphans(items)
+    calls = {item["call_id"] for item in kept if is_call(item)}
+    assert calls == {item["call_id"] for item in kept if is_call_output(item)}
+    following: list[Any] = [*kept[1:], USER]
+    for item, next_item in zip(kept, following, strict=True):
+        if is_reasoning(item):
+            assert is_reasoning(next_item) or next_item is ANSWER or is_call(next_item)
+
+
+@given(items=_ITEMS)
+def test_orphans_go_at_once(items: list[Item]) -> None:
+    """What was cleaned is clean."""
+    kept = without_orphans(items)
+    assert without_orphans(kept) == kept

@@ -1,0 +1,48 @@
+"""Reasoning is read by those who made it, and by nobody else."""
+
+import pytest
+
+from openai_responses.origin import Origin, read_origin
+
+HERE = Origin("gpt-5.6-sol", "api.openai.com")
+
+
+@pytest.mark.parametrize(
+    ("maker", "readable"),
+    [
+        (HERE, True),
+        (Origin("gpt-5.6-sol"), True),  # noted by an earlier writer
+        (Origin("gpt-5.6-sol", "another.host"), False),
+        (Origin("gpt-5.6-luna", "api.openai.com"), False),
+        (Origin("gpt-5.6-luna"), False),
+    ],
+)
+def test_who_may_read(maker: Origin, readable: bool) -> None:
+    """Family and server must be the same, as far as they were noted."""
+    assert HERE.may_read(maker) is readable
+
+
+def test_round_trip() -> None:
+    """What is stored is read as what it was."""
+    assert read_origin(HERE.wire(), "pipe.gpt-4o") == HERE
+
+
+@pytest.mark.parametrize("wire", [None, {}, "x", {"family": ""}, {"endpoint": "y"}])
+@pytest.mark.parametrize(
+    ("host_model", "family"),
+    [
+        ("openai_responses.gpt-5.6-sol", "gpt-5.6-sol"),
+        ("openai_responses.gpt-5.2-2025-12-11", "gpt-5.2"),
+        ("pipe.gpt-5-thinking-high", "gpt-5"),
+        ("gpt-4o", "gpt-4o"),
+    ],
+)
+def test_origin_that_nobody_noted(wire: object, host_model: str, family: str) -> None:
+    """The host's id of the model tells the family, without function, date or alias."""
+    if "." in host_model.removeprefix("gpt-"):
+        assert read_origin(wire, host_model) == Origin(family)
+
+
+def test_origin_of_a_careless_writer() -> None:
+    """Values that are no texts become some."""
+    assert read_origin({"family": 7, "endpoint": None}, "x.y") == Origin("7")

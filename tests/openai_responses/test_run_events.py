@@ -1,0 +1,88 @@
+"""Neighbouring growth of one text is one event."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.endings import COMPLETED
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEnded,
+    RunEvent,
+    TurnEnded,
+    joined,
+)
+
+START = ItemStarted(0, {"type": "message"})
+END = ItemEnded(0, {"type": "message"})
+
+
+def grew(text: str, index: int = 0, kind: str = "text", part: int = 0) -> Grew:
+    """Return growth."""
+    return Grew(index, kind, part, text)
+
+
+def test_neighbours_are_joined() -> None:
+    """Growth of the same text becomes one, in order."""
+    events = [START, grew("a"), grew("b"), grew("c"), END]
+    assert joined(events) == [START, grew("abc"), END]
+
+
+def test_other_texts_are_not() -> None:
+    """Another item, kind or part is another text; an event between parts two."""
+    events = [
+        grew("a"),
+        grew("b", index=1),
+        grew("c", kind="refusal"),
+        grew("d", part=1),
+        START,
+        grew("e", part=1),
+    ]
+    assert joined(events) == events
+
+
+def test_other_events_stay() -> None:
+    """Equal events that are no growth are not joined."""
+    events: list[RunEvent] = [
+        START,
+        START,
+        TurnEnded("a", "completed", None),
+        TurnEnded("a", "completed", None),
+        RunEnded(COMPLETED),
+    ]
+    assert joined(events) == events
+    assert joined(iter(())) == []
+
+
+_EVENTS = st.lists(
+    st.builds(
+        Grew,
+        st.integers(0, 1),
+        st.sampled_from(["text", "summary"]),
+        st.integers(0, 1),
+        st.text(max_size=3),
+    )
+    | st.sampled_from([START, END])
+)
+
+
+@given(events=_EVENTS)
+def test_joining_loses_nothing(events: list[RunEvent]) -> None:
+    """The same text stands at each place, and joining again changes nothing."""
+    once = joined(events)
+    assert joined(once) == once
+    assert texts(once) == texts(events)
+    assert [e for e in once if not isinstance(e, Grew)] == [
+        e for e in events if not isinstance(e, Grew)
+    ]
+
+
+def texts(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
+    """Return all text by its place."""
+    found: dict[tuple[int, str, int], str] = {}
+    for event in events:
+        if isinstance(event, Grew):
+            place = (event.index, event.kind, event.part)
+            found[place] = found.get(place, "") + event.text
+    return found

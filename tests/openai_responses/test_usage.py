@@ -1,0 +1,49 @@
+"""Tokens are read from any server, and added up."""
+
+import pytest
+import wire_events as wire
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.usage import Usage, add_usage, read_usage
+
+
+def test_usage_of_the_api() -> None:
+    """All six counts are there."""
+    assert read_usage(wire.USAGE) == Usage(30, 12, 42, 20, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("given_usage", "expected"),
+    [
+        (None, None),
+        ("x", None),
+        ([], None),
+        ({}, Usage()),
+        ({"input_tokens": 3, "output_tokens": 4}, Usage(3, 4, 7)),
+        ({"input_tokens": 3, "total_tokens": 9}, Usage(3, 0, 9)),
+        ({"input_tokens": "3", "output_tokens": -4, "total_tokens": None}, Usage()),
+        ({"input_tokens": 3, "input_tokens_details": None}, Usage(3, 0, 3)),
+        ({"output_tokens_details": {"reasoning_tokens": 2.5}}, Usage()),
+    ],
+)
+def test_usage_of_other_servers(given_usage: object, expected: Usage | None) -> None:
+    """What is missing or no count is nothing; a missing sum is added up."""
+    assert read_usage(given_usage) == expected
+
+
+_USAGE = st.none() | st.builds(Usage, *[st.integers(0, 10**6)] * 6)
+
+
+@given(one=_USAGE, other=_USAGE)
+def test_sum(one: Usage | None, other: Usage | None) -> None:
+    """The order does not matter, and nothing adds nothing."""
+    assert add_usage(one, other) == add_usage(other, one)
+    assert add_usage(one, None) == one
+
+
+def test_fields_of_a_sum() -> None:
+    """Each field is added to its own."""
+    assert add_usage(Usage(1, 2, 3, 4, 5, 6), Usage(10, 20, 30, 40, 50, 60)) == Usage(
+        11, 22, 33, 44, 55, 66
+    )

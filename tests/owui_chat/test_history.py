@@ -1,0 +1,616 @@
+"""What the host gives back and what was kept make one valid input."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.items import Item, is_call, is_call_output, replayed
+from openai_responses.origin import Origin
+from owui_chat.history import build_input, output_item
+from owui_chat.markers import marker
+from owui_chat.messages import (
+    Answered,
+    Called,
+    Returned,
+    Said,
+    Stretch,
+    read_messages,
+)
+from owui_chat.stored import Record, read_records
+from run_sample import (
+    ORIGIN,
+    call,
+    message,
+    output,
+    reasoning,
+    refusal,
+    search,
+    without,
+)
+
+Json = dict[str, Any]
+A, B, C = "A" * 26, "B" * 26, "C" * 26
+PLAIN = {"type": "output_text", "annotations": []}
+
+
+def asked(text: str) -> Said:
+    """What a user wrote, as it is sent."""
+    part = {"type": "input_text", "text": text}
+    return Said({"type": "message", "role": "user", "content": [part]})
+
+
+def answer(text: str, **more: str) -> Item:
+    """What the model wrote, as it is sent back."""
+    return replayed({**message("1", text), **more})
+
+
+def called(name: str, arguments: str = '{"city":"Bern"}') -> Called:
+    """The host's own form of a call: it writes the arguments anew."""
+    return Called(f"call_{name}", "get_weather", arguments)
+
+
+def returned(name: str) -> Returned:
+    """The host's form of an output."""
+    return Returned(f"call_{name}", "rain")
+
+
+def host_call(name: str) -> Item:
+    """A call of which only the host knows."""
+    return {
+        "type": "function_call",
+        "call_id": f"call_{name}",
+        "name": "get_weather",
+        "arguments": '{"city":"Bern"}',
+    }
+
+
+def marked(ulid: str, text: str, kind: str = "items") -> Answered:
+    """An answer behind a marker."""
+    return Answered(marker(kind, ulid) + text)
+
+
+def kept(ulid: str, *items: Item, origin: Origin = ORIGIN) -> dict[str, Record]:
+    """A record of these items."""
+    payload = tuple(map(replayed, items))
+    return {ulid: Record(ulid, "f.gpt-5.2", 0, payload, "m-1", origin)}
+
+
+def built(
+    stretches: Sequence[Stretch], records: dict[str, Record] | None = None
+) -> list[Item]:
+    """The input, for a reader of the same origin."""
+    return build_input(stretches, records or {}, ORIGIN)
+
+
+SEALED = replayed(reasoning("1"))
+
+# ---------------------------------------------------------------- reasoning
+
+
+def test_reasoning_stands_before_the_text_it_belongs_to() -> None:
+    """Turn 2 sends what turn 1 received, byte for byte."""
+    chat = [asked("Hi"), marked(A, "Hello."), asked("And now?")]
+
+    items = built(chat, kept(A, reasoning("1")))
+
+    assert items == [asked("Hi").item, SEALED, answer("Hello."), asked("And now?").item]
+
+
+def test_records_hold_their_own_when_the_host_joins_texts() -> None:
+    """Two messages of the model come back as one text."""
+    text = f"One\n{marker('items', A)}Two"
+
+    items = built([asked("Hi"), Answered(text)], kept(A, reasoning("1")))
+
+    assert items[1:] == [answer("One"), SEALED, answer("Two")]
+
+
+@pytest.mark.parametrize(
+    ("maker", "is_sent"),
+    [
+        (ORIGIN, True),
+        (replace(ORIGIN, endpoint=""), True),
+        (replace(ORIGIN, family="gpt-5.6"), False),
+        (replace(ORIGIN, endpoint="127.0.0.1"), False),
+    ],
+)
+def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> None:
+    """The same family at the same server; the answer goes to everybody."""
+    records = kept(A, reasoning("1"), origin=maker)
+
+    items = built([asked("Hi"), marked(A, "Hello.")], records)
+
+    assert items[1:] == ([SEALED] if is_sent else []) + [answer("Hello.")]
+
+
+def test_without_a_reader_no_reasoning_is_sent() -> None:
+    """Calls and phases are."""
+    records = kept(A, reasoning("1"), {**message("1", "Hello."), "phase": "commentary"})
+
+    items = build_input([marked(A, "Hello.")], records, None)
+
+    assert items == [answer("Hello.", phase="commentary")]
+
+
+def test_reasoning_in_front_of_nothing_is_not_sent() -> None:
+    """The user deleted the text behind the marker."""
+    chat = [asked("Hi"), marked(A, ""), asked("And now?")]
+
+    items = built(chat, kept(A, reasoning("1")))
+
+    assert items == [asked("Hi").item, asked("And now?").item]
+
+
+def test_reasoning_without_its_seal_is_not_sent() -> None:
+    """Earlier writers kept it anyway."""
+    records = kept(A, without(reasoning("1"), "encrypted_content"))
+
+    assert built([marked(A, "Hello.")], records) == [answer("Hello.")]
+
+
+# ---------------------------------------------------------------- messages
+
+
+def test_phase_is_sent_with_its_message() -> None:
+    """And the text comes from the chat."""
+    stub = {**message("1", ""), "phase": "commentary", "content": [PLAIN]}
+
+    items = built([marked(A, "Let me look.")], kept(A, reasoning("1"), stub))
+
+    assert items == [SEALED, answer("Let me look.", phase="commentary")]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        message("1", " Rain.\n"),
+        refusal("1", "I can't."),
+        {**message("1", "Ra"), "content": [{**PLAIN, "text": "Ra"}] * 2},
+    ],
+    ids=["white space", "refusal", "two parts"],
+)
+def test_message_kept_whole_comes_back_whole(item: Item) -> None:
+    """Unless somebody edited what the chat shows of it."""
+    shown = {"1": "Rain."}
+    text = "".join(part.get("text") or part["refusal"] for part in item["content"])
+    records = kept(A, reasoning("1"), item)
+
+    assert built([marked(A, text.strip())], records) == [SEALED, replayed(item)]
+    assert shown  # the text is that of the item
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        message("1", " Rain.\n"),
+        refusal("1", "I can't."),
+        {**message("1", "Ra"), "content": [{**PLAIN, "text": "Ra"}] * 2},
+        {**message("1", "Rain."), "content": "Rain."},
+        {**message("1", "Rain."), "content": None},
+        {**message("1", "Rain."), "content": ["loose"]},
+    ],
+    ids=["white space", "refusal", "two parts", "short", "empty", "odd"],
+)
+def test_edited_text_replaces_the_models(item: Item) -> None:
+    """What a person wrote is what counts."""
+    items = built([marked(A, "Snow.")], kept(A, item))
+
+    assert items == [answer("Snow.")]
+
+
+def test_edited_message_keeps_its_phase_and_reasoning() -> None:
+    """Only its words changed."""
+    item = {**message("1", " Rain.\n"), "phase": "final_answer"}
+
+    items = built([marked(A, "Snow.")], kept(A, reasoning("1"), item))
+
+    assert items == [SEALED, answer("Snow.", phase="final_answer")]
+
+
+def test_deleted_text_takes_its_message_along() -> None:
+    """The user emptied the box."""
+    stub = {**message("1", ""), "phase": "commentary", "content": [PLAIN]}
+
+    assert built([marked(A, ""), Answered("B")], kept(A, stub)) == [answer("B")]
+
+
+def test_history_may_end_on_an_answer() -> None:
+    """The user asked to continue."""
+    chat = [asked("Hi"), marked(A, "Once upon")]
+
+    items = built(chat, kept(A, reasoning("1")))
+
+    assert items == [asked("Hi").item, SEALED, answer("Once upon")]
+
+
+# ---------------------------------------------------------------- markers
+
+
+@pytest.mark.parametrize("ulid", [A, B])
+def test_marker_in_a_users_message_is_only_text(ulid: str) -> None:
+    """It resolves to nothing; the words stay as they were written."""
+    text = f"Look: {marker('reasoning', ulid)} what is it?"
+
+    assert built([asked(text)], kept(A, reasoning("1"))) == [asked(text).item]
+
+
+def test_marker_that_resolves_to_nothing_adds_nothing() -> None:
+    """And the model does not read it."""
+    assert built([marked(B, "Hello.")], kept(A, reasoning("1"))) == [answer("Hello.")]
+    assert built([marked(B, "")]) == []
+
+
+def test_marker_that_comes_twice_counts_once() -> None:
+    """Somebody copied a line."""
+    chat = [Answered(f"{marker('items', A)}One{marker('items', A)}Two")]
+
+    items = built(chat, kept(A, reasoning("1")))
+
+    assert items == [SEALED, answer("One"), answer("Two")]
+
+
+def test_record_without_a_marker_is_not_sent() -> None:
+    """A text that was regenerated is gone with what it was made of."""
+    assert built([Answered("New.")], kept(A, reasoning("1"))) == [answer("New.")]
+
+
+# ---------------------------------------------------------------- calls
+
+
+def test_call_is_sent_once_in_its_kept_bytes() -> None:
+    """With its reasoning in front, where the host has its card."""
+    chat = [
+        asked("Weather?"),
+        Answered("Let me look."),
+        called("1"),
+        returned("1"),
+        marked(A, "It rains."),
+    ]
+
+    items = built(chat, kept(A, reasoning("1"), call("1"), reasoning("2")))
+
+    assert items[1:] == [
+        answer("Let me look."),
+        SEALED,
+        replayed(call("1")),
+        output("1"),
+        replayed(reasoning("2")),
+        answer("It rains."),
+    ]
+
+
+def test_parallel_calls_stand_before_their_outputs() -> None:
+    """As they came."""
+    chat = [called("1"), called("2"), returned("1"), returned("2"), marked(A, "Done.")]
+
+    items = built(chat, kept(A, reasoning("1"), call("1"), call("2")))
+
+    calls = [replayed(call("1")), replayed(call("2"))]
+    assert items == [SEALED, *calls, output("1"), output("2"), answer("Done.")]
+
+
+def test_two_rounds_of_calls_keep_their_order() -> None:
+    """Each with its own reasoning."""
+    chat = [called("1"), returned("1"), called("2"), returned("2"), marked(A, "Done.")]
+
+    records = kept(A, reasoning("1"), call("1"), reasoning("2"), call("2"))
+
+    assert built(chat, records) == [
+        SEALED,
+        replayed(call("1")),
+        output("1"),
+        replayed(reasoning("2")),
+        replayed(call("2")),
+        output("2"),
+        answer("Done."),
+    ]
+
+
+def test_call_of_the_host_alone_is_sent_as_the_host_has_it() -> None:
+    """A chat of another model, or one that keeps nothing."""
+    chat = [asked("Weather?"), called("1"), returned("1"), Answered("It rains.")]
+
+    items = built(chat)
+
+    assert items[1:] == [host_call("1"), output("1"), answer("It rains.")]
+
+
+def test_deleted_card_takes_call_and_reasoning_along() -> None:
+    """What the reasoning led to is no more."""
+    records = kept(A, reasoning("1"), call("1"), reasoning("2"))
+
+    items = built([asked("Weather?"), marked(A, "It rains.")], records)
+
+    assert items[1:] == [replayed(reasoning("2")), answer("It rains.")]
+
+
+def test_deleted_card_leaves_no_reasoning_to_a_strange_text() -> None:
+    """The reasoning that led to the call did not lead to the text."""
+    records = kept(A, reasoning("1"), call("1"))
+
+    assert built([marked(A, "It rains.")], records) == [answer("It rains.")]
+
+
+@pytest.mark.parametrize("left", ["1", "2"])
+def test_deleting_one_of_two_cards_keeps_the_reasoning_of_the_other(left: str) -> None:
+    """It led to both."""
+    records = kept(A, reasoning("1"), call("1"), call("2"))
+
+    items = built([called(left), returned(left), marked(A, "Done.")], records)
+
+    assert items == [SEALED, replayed(call(left)), output(left), answer("Done.")]
+
+
+def test_cards_in_another_order_are_each_sent_once() -> None:
+    """The kept order is the one of the model."""
+    chat = [called("2"), called("1"), returned("1"), returned("2"), marked(A, "Done.")]
+
+    items = built(chat, kept(A, reasoning("1"), call("1"), call("2")))
+
+    calls = [replayed(call("1")), replayed(call("2"))]
+    assert items == [SEALED, *calls, output("1"), output("2"), answer("Done.")]
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [
+        [called("1")],
+        [returned("1")],
+        [returned("1"), called("1")],
+        [asked("Weather?"), marked(A, "")],
+        [called("2"), returned("1")],
+    ],
+    ids=["call", "output", "reversed", "kept call", "strangers"],
+)
+def test_orphans_vanish(chat: list[Stretch]) -> None:
+    """The API refuses half pairs."""
+    items = built([*chat, Answered("Done.")], kept(A, reasoning("1"), call("1")))
+
+    assert not [item for item in items if "call_id" in item]
+    assert not [item for item in items if item["type"] == "reasoning"]
+    assert items[-1] == answer("Done.")
+
+
+def test_repeated_card_is_sent_once() -> None:
+    """The API refuses a second item of one `call_id`."""
+    chat = [called("1"), called("1"), returned("1"), returned("1")]
+
+    assert built(chat) == [host_call("1"), output("1")]
+
+
+def test_empty_output_keeps_its_pair() -> None:
+    """A tool may have nothing to say."""
+    chat = [called("1"), Returned("call_1", ""), marked(A, "Done.")]
+
+    items = built(chat, kept(A, call("1")))
+
+    assert items[:2] == [replayed(call("1")), {**output("1"), "output": ""}]
+
+
+def test_picture_of_a_tool_stays_in_its_output() -> None:
+    """As the parts that the messages were read to."""
+    parts = [{"type": "input_image", "image_url": "data:,", "detail": "auto"}]
+
+    assert output_item(Returned("call_1", parts)) == {**output("1"), "output": parts}
+
+
+def test_calls_that_no_text_followed_are_sent() -> None:
+    """The answer was cut off after the outputs; its marker stands alone."""
+    chat = [called("1"), returned("1"), marked(A, ""), asked("Go on")]
+
+    items = built(chat, kept(A, reasoning("1"), call("1")))
+
+    assert items == [SEALED, replayed(call("1")), output("1"), asked("Go on").item]
+
+
+def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
+    """Each marker resolves in its own run."""
+    records = {**kept(A, reasoning("1"), call("1")), **kept(B, reasoning("2"))}
+    chat = [
+        asked("Weather?"),
+        called("1"),
+        returned("1"),
+        marked(A, "It rains."),
+        asked("And tomorrow?"),
+        marked(B, "Snow."),
+    ]
+
+    assert built(chat, records) == [
+        asked("Weather?").item,
+        SEALED,
+        replayed(call("1")),
+        output("1"),
+        answer("It rains."),
+        asked("And tomorrow?").item,
+        replayed(reasoning("2")),
+        answer("Snow."),
+    ]
+
+
+# ---------------------------------------------------------------- earlier writers
+
+
+def seed_chat(**payloads: Item) -> dict[str, Record]:
+    """The records of a chat that an earlier writer kept."""
+    items = {
+        ulid: {
+            "model": "openai_responses.gpt-5.2-high",
+            "created_at": 1_750_000_000,
+            "payload": payload,
+            "message_id": "m-0",
+        }
+        for ulid, payload in payloads.items()
+    }
+    return read_records({"openai_responses_pipe": {"__v": 3, "items": items}})
+
+
+def test_chat_of_the_seed_is_replayed() -> None:
+    """One marker an item, in the text alone; ids and states do not go back."""
+    result = {**output("1"), "id": "fco_1", "status": "completed"}
+    records = seed_chat(
+        **{A[:16]: reasoning("1"), B[:16]: call("1"), C[:16]: result}
+    )
+    line = "\n[openai_responses:v2:{}:{}]: #\n"
+    text = (
+        line.format("reasoning", A[:16])
+        + line.format("function_call", B[:16])
+        + line.format("function_call_output", C[:16])
+        + "It rains."
+    )
+
+    items = built([asked("Weather?"), Answered(text.strip())], records)
+
+    assert items == [
+        asked("Weather?").item,
+        SEALED,
+        replayed(call("1")),
+        output("1"),
+        answer("It rains."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        search("1"),
+        {"type": "image_generation_call", "id": "ig_1", "result": "iVBORw0KGgo="},
+        {"type": "mcp_list_tools", "id": "mcpl_1", "tools": []},
+        {"type": "unknown"},
+    ],
+)
+def test_what_the_server_would_look_up_is_not_sent(item: Item) -> None:
+    """It has never stored it."""
+    records = seed_chat(**{A: item, B: reasoning("1")})
+    text = f"{marker('reasoning', B)}{marker('unknown', A)}It rains."
+
+    assert built([Answered(text)], records) == [SEALED, answer("It rains.")]
+
+
+def test_developers_note_of_an_earlier_writer_is_not_the_answer() -> None:
+    """It goes back as itself, the text as the model's."""
+    note = {
+        "type": "message",
+        "role": "developer",
+        "content": [{"type": "input_text", "text": "Be brief."}],
+    }
+
+    assert built([marked(A, "Hello.")], kept(A, note)) == [note, answer("Hello.")]
+
+
+# ---------------------------------------------------------------- anything at all
+
+names = st.sampled_from("1234")
+words = st.text(max_size=8)
+ulids = st.sampled_from([A, B, C])
+answers = st.lists(
+    st.builds(lambda ulid, text: marker("items", ulid) + text, ulids, words) | words,
+    max_size=4,
+).map(lambda texts: Answered("".join(texts)))
+stretches = st.lists(
+    st.one_of(
+        words.map(asked),
+        answers,
+        names.map(called),
+        names.map(returned),
+    ),
+    max_size=12,
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2)
+    | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=5,
+)
+odd_items = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(
+            ["message", "reasoning", "function_call", "function_call_output", "x"]
+        )
+    },
+    optional={
+        "role": st.sampled_from(["assistant", "user", "developer"]),
+        **{
+            key: json_values
+            for key in ("content", "call_id", "encrypted_content", "summary", "id")
+        },
+    },
+)
+items = st.one_of(
+    names.map(reasoning),
+    names.map(call),
+    names.map(output),
+    st.builds(message, names, words),
+    names.map(search),
+    odd_items,
+)
+records_of_any_kind = st.dictionaries(
+    ulids, st.lists(items, min_size=1, max_size=5), max_size=3
+).map(lambda found: {ulid: kept(ulid, *rows)[ulid] for ulid, rows in found.items()})
+
+
+@given(stretches, records_of_any_kind, st.sampled_from([ORIGIN, None]))
+def test_input_is_valid_whatever_was_found(
+    chat: list[Stretch], records: dict[str, Record], reader: Origin | None
+) -> None:
+    """Pairs in order, each id once; sealed reasoning, in front of what it led to."""
+    built_items = build_input(chat, records, reader)
+
+    waiting: set[str] = set()
+    seen: set[str] = set()
+    for place, item in enumerate(built_items):
+        if is_call(item):
+            assert item["call_id"] not in seen
+            waiting.add(item["call_id"])
+            seen.add(item["call_id"])
+        elif is_call_output(item):
+            waiting.remove(item["call_id"])
+        elif item["type"] == "reasoning":
+            assert reader
+            assert item["encrypted_content"]
+            following = built_items[place + 1]
+            assert following["type"] in ("reasoning", "function_call", "message", "x")
+            assert following.get("role") not in ("user", "developer")
+    assert waiting == set()
+
+
+@given(stretches)
+def test_without_records_the_users_words_come_through(chat: list[Stretch]) -> None:
+    """In order, as they were written."""
+    said = [stretch.item for stretch in chat if isinstance(stretch, Said)]
+
+    assert [item for item in built(chat) if item.get("role") == "user"] == said
+
+
+def test_messages_of_the_host_are_read_into_the_same_input() -> None:
+    """From Chat Completions to the Responses API in one go."""
+    chat: list[Json] = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Weather?"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {
+                    "id": "call_1",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": "{}"},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+        {"role": "assistant", "content": f"{marker('items', A)}It rains."},
+    ]
+
+    _, found = read_messages(chat)
+
+    assert built(found, kept(A, reasoning("1"), call("1"))) == [
+        asked("Weather?").item,
+        SEALED,
+        replayed(call("1")),
+        output("1"),
+        answer("It rains."),
+    ]

@@ -1,0 +1,327 @@
+"""What a run leaves behind, and in front of which text it says so."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from openai_responses.items import Item, has_encrypted_reasoning, replayed
+from openai_responses.run_events import Grew, ItemStarted, RunEnded, RunEvent
+from owui_chat.keeping import Keeping
+from owui_chat.stored import Record
+from run_sample import (
+    AUTHOR,
+    TRANSCRIPTS,
+    Ids,
+    call,
+    message,
+    reasoning,
+    refusal,
+    run_of,
+    run_of_transcript,
+    search,
+    tell,
+    without,
+)
+
+STUB: Item = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "annotations": []}],
+}
+
+
+def stub(phase: str) -> Item:
+    """A message kept for its phase alone: the chat has its text."""
+    return {**STUB, "phase": phase}
+
+
+def payloads(*items: Item) -> list[list[Item]]:
+    """What is in the records of a run of these items, in the order of their ids."""
+    return [list(record.payload) for record in tell(run_of(*items)).records.values()]
+
+
+def written_at(events: Sequence[RunEvent]) -> list[tuple[RunEvent, Record]]:
+    """Each record with the event that asked for it."""
+    keeping = Keeping(AUTHOR, Ids())
+    fed = [(event, keeping.feed(event)) for event in events]
+    return [(event, record) for event, record in fed if record]
+
+
+def test_reasoning_is_kept_in_front_of_its_answer() -> None:
+    """Without id and status, sealed as it came; the answer itself is in the chat."""
+    told = tell(run_of(reasoning("1"), message("1", "Rain.")))
+
+    [record] = told.records.values()
+    assert record.payload == (without(reasoning("1"), "id", "status"),)
+    assert record.kind == "reasoning"
+    assert record.model == AUTHOR.model
+    assert record.message_id == AUTHOR.message_id
+    assert record.origin == AUTHOR.origin
+    assert record.created_at == 1_795_262_400
+
+
+def test_record_comes_with_the_first_growth_of_the_text() -> None:
+    """And not again when the end tells nothing new."""
+    [(event, _)] = written_at(run_of(reasoning("1"), message("1", "Rain.")))
+
+    assert event == Grew(1, "text", 0, "Rai")
+
+
+def test_sealed_bytes_are_those_of_the_end() -> None:
+    """What the beginning of an item shows of them may be incomplete."""
+    [[kept]] = payloads(reasoning("1"), message("1", "Rain."))
+
+    assert kept["encrypted_content"] == "sealed-1"
+
+
+def test_items_in_front_of_one_text_share_a_marker() -> None:
+    """A copied answer shows each line."""
+    items = reasoning("1"), reasoning("2"), message("1", "Rain.")
+
+    [record] = tell(run_of(*items)).records.values()
+
+    assert record.kind == "items"
+    assert list(record.payload) == [replayed(reasoning("1")), replayed(reasoning("2"))]
+
+
+def test_plain_answer_needs_no_record() -> None:
+    """All there is to know of it is its text."""
+    assert payloads(message("1", "Rain.")) == []
+
+
+def test_phase_is_kept_with_a_message() -> None:
+    """Its text is not: the chat gives it back."""
+    first, second = message("1", "Look", "commentary"), message(
+        "2", "It", "final_answer"
+    )
+
+    kept = payloads(first, reasoning("1"), second)
+
+    assert kept == [
+        [stub("commentary")],
+        [replayed(reasoning("1")), stub("final_answer")],
+    ]
+
+
+def test_second_message_in_a_row_is_kept_apart() -> None:
+    """The host joins neighbours by a newline."""
+    assert payloads(message("1", "One"), message("2", "Two")) == [[STUB]]
+
+
+@pytest.mark.parametrize(
+    "between", [search("1"), without(reasoning("1"), "encrypted_content")]
+)
+def test_what_is_not_kept_does_not_part_messages(between: Item) -> None:
+    """The host leaves it out and joins what stands around it."""
+    assert payloads(message("1", "One"), between, message("2", "Two")) == [[STUB]]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        refusal("1", "I can't."),
+        message("1", " Rain.\n"),
+        {**message("1", "One"), "content": message("1", "One")["content"] * 2},
+    ],
+    ids=["refusal", "white space", "two parts"],
+)
+def test_message_that_the_chat_cannot_give_back_is_kept_whole(item: Item) -> None:
+    """The record is written again when the end of the message tells."""
+    events = run_of(reasoning("1"), item)
+
+    (_, begun), (_, amended) = written_at(events)
+
+    assert begun.payload == (replayed(reasoning("1")),)
+    assert amended == replace(begun, payload=(replayed(reasoning("1")), replayed(item)))
+
+
+def test_annotations_are_kept_without_the_text() -> None:
+    """They are not in the chat's text."""
+    note = {"type": "url_citation", "url": "http://127.0.0.1", "title": "A"}
+    item = message("1", "Rain.", annotations=[note])
+
+    [[_, kept]] = payloads(reasoning("1"), item)
+
+    assert kept["content"] == [{"type": "output_text", "annotations": [note]}]
+
+
+def test_phase_that_only_the_end_tells_is_kept() -> None:
+    """The end of an item is what counts."""
+    late = message("1", "Rain.", "final_answer")
+    events = [
+        (
+            replace(event, item=without(event.item, "phase"))
+            if isinstance(event, ItemStarted)
+            else event
+        )
+        for event in run_of(reasoning("1"), late)
+    ]
+
+    [_, (_, amended)] = written_at(events)
+
+    assert amended.payload == (replayed(reasoning("1")), stub("final_answer"))
+
+
+def test_phase_that_the_end_takes_back_is_not_kept() -> None:
+    """Then the text is again all there is to know."""
+    events = [
+        (
+            replace(event, item={**event.item, "phase": "commentary"})
+            if isinstance(event, ItemStarted) and event.index == 1
+            else event
+        )
+        for event in run_of(reasoning("1"), message("1", "Rain."))
+    ]
+
+    [_, (_, amended)] = written_at(events)
+
+    assert amended.payload == (replayed(reasoning("1")),)
+
+
+def test_message_that_ends_without_content_does_no_harm() -> None:
+    """Other servers leave fields out."""
+    item = {**message("1", "Rain."), "content": None}
+    begun = [*run_of(reasoning("1"), message("1", "Rain."))]
+    events = [
+        (
+            replace(event, item=item)
+            if not isinstance(event, RunEnded)
+            and getattr(event, "item", {}).get("content")
+            else event
+        )
+        for event in begun
+    ]
+
+    [_, (_, amended)] = written_at(events)
+
+    kept = {"type": "message", "role": "assistant"}
+    assert amended.payload == (replayed(reasoning("1")), kept)
+
+
+def test_message_without_text_leaves_its_marker_to_the_next() -> None:
+    """There is nothing that the marker could stand in front of."""
+    items = reasoning("1"), message("1", ""), message("2", "Rain.")
+
+    [record] = tell(run_of(*items)).records.values()
+
+    assert record.payload[0] == replayed(reasoning("1"))
+
+
+def test_reasoning_that_nothing_follows_is_not_kept() -> None:
+    """Alone it would be refused."""
+    told = tell(run_of(message("1", "Rain."), reasoning("1")))
+
+    assert told.records == {}
+
+
+@pytest.mark.parametrize("field", ["encrypted_content", "none"])
+def test_reasoning_that_is_not_sealed_is_not_kept(field: str) -> None:
+    """The API could not read it back."""
+    item = without(reasoning("1", encrypted_content=""), field)
+    assert payloads(item, message("1", "Rain.")) == []
+
+
+def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
+    """Phases and the bytes of calls are no secret of the model."""
+    author = replace(AUTHOR, keeps_reasoning=False)
+    items = reasoning("1"), message("1", "Rain.", "final_answer")
+
+    told = tell(run_of(*items), [replayed(call("0"))], author)
+
+    [record] = told.records.values()
+    assert record.payload == (replayed(call("0")), stub("final_answer"))
+    assert "encrypted_content" not in str(told.written)
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_author_that_keeps_no_reasoning_never_does(name: str) -> None:
+    """Whatever the run."""
+    author = replace(AUTHOR, keeps_reasoning=False)
+
+    told = tell(run_of_transcript(name), author=author)
+
+    assert "encrypted_content" not in str((told.written, told.pending))
+
+
+def test_calls_wait_for_the_next_round() -> None:
+    """With the reasoning that led to them; their outputs come first."""
+    told = tell(run_of(reasoning("1"), call("1"), call("2")))
+
+    assert told.records == {}
+    kept = [replayed(item) for item in (reasoning("1"), call("1"), call("2"))]
+    assert told.pending == kept
+
+
+def test_pending_items_of_earlier_rounds_come_first() -> None:
+    """In the order of the wire."""
+    before = [replayed(reasoning("1")), replayed(call("1"))]
+
+    told = tell(run_of(reasoning("2"), message("1", "Rain.")), before)
+
+    [record] = told.records.values()
+    assert list(record.payload) == [*before, replayed(reasoning("2"))]
+    assert told.pending == []
+
+
+def test_what_earlier_rounds_left_is_not_changed() -> None:
+    """The next round may come twice."""
+    before = [replayed(call("1"))]
+
+    tell(run_of(message("1", "Rain.")), before)
+
+    assert before == [replayed(call("1"))]
+
+
+def test_calls_that_no_text_follows_are_kept_at_the_end() -> None:
+    """Not the reasoning behind them, which led to nothing."""
+    before = [replayed(reasoning("1")), replayed(call("1"))]
+
+    told = tell(run_of(reasoning("2")), before)
+
+    [record] = told.records.values()
+    assert list(record.payload) == before
+    assert record.kind == "items"
+
+
+def test_incomplete_call_is_not_kept() -> None:
+    """Nobody will answer it."""
+    told = tell(run_of(reasoning("1"), call("1", status="incomplete")))
+
+    assert told.pending == [replayed(reasoning("1"))]
+
+
+def test_searches_are_not_kept() -> None:
+    """Nor do they part the reasoning from its answer."""
+    [[kept]] = payloads(reasoning("1"), search("1"), message("1", "Rain."))
+
+    assert kept == replayed(reasoning("1"))
+
+
+def test_rest_of_nothing_is_nothing() -> None:
+    """No marker without items."""
+    assert Keeping(AUTHOR, Ids()).rest() is None
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_no_record_is_empty_and_every_kept_item_is_clean(name: str) -> None:
+    """Whatever the run: no ids, no states, no reasoning without its seal."""
+    told = tell(run_of_transcript(name))
+
+    for record in told.written:
+        assert record.payload
+        for item in record.payload:
+            assert item == replayed(item)
+            assert item["type"] != "reasoning" or has_encrypted_reasoning(item)
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_each_record_is_begun_once(name: str) -> None:
+    """A text grows in thousands of deltas; the chat is written a few times."""
+    events = run_of_transcript(name)
+
+    told = tell(events)
+
+    messages = {e.index for e in events if isinstance(e, ItemStarted)}
+    assert len(told.records) <= len(messages) + 1
+    assert len(told.written) <= 2 * len(told.records)
