@@ -214,7 +214,7 @@ def test_history_without_orphans_is_valid(items: list[Item]) -> None:
     kept = without_orphans(items)
     calls = {item["call_id"] for item in kept if is_call(item)}
     assert calls == {item["call_id"] for item in kept if is_call_output(item)}
-    following: list[Any] = [*kept[1:], USER]
+    following: list[Any] = [*kept, USER][1:]
     for item, next_item in zip(kept, following, strict=True):
         if is_reasoning(item):
             assert is_reasoning(next_item) or next_item is ANSWER or is_call(next_item)

@@ -1,0 +1,398 @@
+"""Parameters in, one payload out: each rule of what is sent."""
+
+import json
+from typing import Any, get_type_hints
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from openai.types.responses import ResponseCreateParams
+from openai.types.responses.response_create_params import (
+    ResponseCreateParamsNonStreaming,
+    ResponseCreateParamsStreaming,
+)
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.models import resolve_model
+from openai_responses.request import ResponsesRequest, Settings, build_request
+
+ITEMS: list[Item] = [{"role": "user", "content": "Hi"}]
+CANARY = "sk-proj-CANARY123"
+
+THINKING = "gpt-5"  # minimal to high, never takes sampling parameters
+CHOOSING = "gpt-5.1"  # none to high, none by default, takes them with none
+DEEP = "gpt-5.6-sol"  # none to max, medium by default, takes them with none
+PLAIN = "gpt-4o"  # no reasoning, always takes them
+CODEX = "gpt-5.1-codex"  # reasons, knows no verbosity
+UNKNOWN = "my-azure-deployment"
+
+
+def payload(
+    model: str = DEEP, settings: Settings | None = None, **body: Any
+) -> dict[str, Any]:
+    """Return what is sent for a caller's keys."""
+    resolved = resolve_model(model)
+    built = build_request(resolved, "", ITEMS, body, settings or Settings())
+    return built.payload()
+
+
+def test_bare_request() -> None:
+    """Nothing is sent that nobody asked for, but that nothing be stored."""
+    assert payload() == {
+        "model": DEEP,
+        "input": ITEMS,
+        "stream": True,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+
+
+def test_all_settings() -> None:
+    """What was chosen is sent in the API's words."""
+    tool = {"type": "function", "name": "f", "parameters": None, "strict": False}
+    settings = Settings("high", "detailed", "low", stream=False, tools=(tool,))
+    built = build_request(resolve_model(DEEP), "Be brief.", ITEMS, {}, settings)
+    assert built.payload() == {
+        "model": DEEP,
+        "input": ITEMS,
+        "instructions": "Be brief.",
+        "stream": False,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "reasoning": {"effort": "high", "summary": "detailed"},
+        "text": {"verbosity": "low"},
+        "tools": [tool],
+    }
+
+
+def test_fields_are_parameters_of_the_api() -> None:
+    """The request knows no parameter that the API does not know."""
+    assert set(ResponsesRequest.model_fields) <= api_parameters()
+
+
+def api_parameters() -> set[str]:
+    """Return the names of all parameters that the openai package knows."""
+    assert ResponseCreateParams == (
+        ResponseCreateParamsNonStreaming | ResponseCreateParamsStreaming
+    )
+    return set(get_type_hints(ResponseCreateParamsStreaming))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"max_tokens": 50},
+        {"max_completion_tokens": 50},
+        {"max_output_tokens": 50},
+        {"max_output_tokens": 50, "max_tokens": 60, "max_completion_tokens": 70},
+        {"max_tokens": 50, "max_completion_tokens": 70},
+        {"max_tokens": None, "max_completion_tokens": 50},
+        {"max_output_tokens": "50"},
+    ],
+)
+def test_renamed_limits(body: dict[str, Any]) -> None:
+    """The API's own name wins, then the older one of Chat Completions."""
+    sent = payload(**body)
+    assert sent["max_output_tokens"] == 50
+    assert not {"max_tokens", "max_completion_tokens"} & set(sent)
+
+
+def test_null_means_not_given() -> None:
+    """A caller's nulls are not sent, also not those inside objects."""
+    sent = payload(
+        temperature=None,
+        max_tokens=None,
+        metadata=None,
+        reasoning={"effort": None, "summary": None, "context": "auto"},
+        text={"verbosity": None, "format": None},
+        stop=None,
+    )
+    assert sent == {**payload(), "reasoning": {"context": "auto"}}
+
+
+def test_null_leaves_room_for_the_settings() -> None:
+    """What a caller left out is what the user chose."""
+    sent = payload(
+        settings=Settings("low", "auto", "high"),
+        reasoning={"effort": None, "summary": None},
+        text={"verbosity": None},
+    )
+    assert sent["reasoning"] == {"effort": "low", "summary": "auto"}
+    assert sent["text"] == {"verbosity": "high"}
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "taken"),
+    [
+        (PLAIN, None, True),
+        (UNKNOWN, None, True),
+        (CHOOSING, None, True),
+        (CHOOSING, "none", True),
+        (CHOOSING, "low", False),
+        (DEEP, None, False),
+        (DEEP, "none", True),
+        (DEEP, "high", False),
+        (THINKING, None, False),
+        (THINKING, "none", False),
+        (THINKING, "high", False),
+        ("gpt-5.1-high", None, False),
+        ("gpt-5.6-sol-none", None, True),
+    ],
+)
+def test_sampling(model: str, effort: str | None, taken: bool) -> None:
+    """Sampling parameters go only where the effort in force allows them."""
+    asked = {"temperature": 0.5, "top_p": 0.9, "top_logprobs": 2}
+    sent = payload(model, reasoning_effort=effort, **asked)
+    assert {k: v for k, v in sent.items() if k in asked} == (asked if taken else {})
+
+
+@pytest.mark.parametrize(
+    ("alias", "setting", "body", "effort"),
+    [
+        ("gpt-5.6-sol-high", None, {}, "high"),
+        ("gpt-5.6-sol-high", "low", {}, "low"),
+        ("gpt-5.6-sol-high", "low", {"reasoning_effort": "medium"}, "medium"),
+        ("gpt-5.6-sol", "low", {"reasoning": {"effort": "max"}}, "max"),
+        (
+            "gpt-5.6-sol",
+            None,
+            {"reasoning": {"effort": "max"}, "reasoning_effort": "low"},
+            "max",
+        ),
+        ("gpt-5.6-sol", None, {"reasoning_effort": None}, None),
+        ("gpt-5.6-sol", None, {"reasoning": "high"}, None),
+        ("gpt-5.6-sol", "low", {"reasoning_effort": ""}, "low"),
+        ("gpt-5.6-sol", "low", {"reasoning_effort": 7}, None),
+    ],
+)
+def test_effort(
+    alias: str, setting: str | None, body: dict[str, Any], effort: str | None
+) -> None:
+    """The caller's effort wins over the user's, that over the alias's."""
+    sent = payload(alias, Settings(setting), **body)
+    assert sent.get("reasoning", {}).get("effort") == effort
+    assert sent["model"] == DEEP
+
+
+@pytest.mark.parametrize(
+    ("model", "effort"),
+    [
+        (THINKING, "none"),
+        (THINKING, "max"),
+        (DEEP, "minimal"),
+        (DEEP, "enormous"),
+        (PLAIN, "high"),
+    ],
+)
+def test_effort_that_the_model_lacks(model: str, effort: str) -> None:
+    """It is not sent: the model does what it does by itself."""
+    assert "reasoning" not in payload(model, reasoning_effort=effort)
+
+
+def test_effort_of_a_model_that_nobody_knows() -> None:
+    """It is left alone until someone asks for an effort, and then tries it."""
+    settings = Settings(summary="auto", verbosity="low")
+    assert set(payload(UNKNOWN, settings)) == {"model", "input", "stream", "store"}
+    sent = payload(UNKNOWN, settings, reasoning_effort="high")
+    assert sent["reasoning"] == {"effort": "high"}
+    assert sent["include"] == ["reasoning.encrypted_content"]
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "summary"),
+    [
+        (DEEP, None, "auto"),
+        (DEEP, "high", "auto"),
+        (DEEP, "none", None),
+        (CHOOSING, None, None),  # does not think by itself
+        (CHOOSING, "low", "auto"),
+        ("o1", "high", None),  # has no summaries
+        (PLAIN, None, None),
+    ],
+)
+def test_summary(model: str, effort: str | None, summary: str | None) -> None:
+    """A summary is asked for where there is something to sum up."""
+    sent = payload(model, Settings(effort, "auto"))
+    assert sent.get("reasoning", {}).get("summary") == summary
+
+
+def test_summary_of_the_caller() -> None:
+    """Their own choice wins, with other keys of theirs."""
+    own = {"summary": "concise", "context": "all_turns"}
+    sent = payload(DEEP, Settings("low", "auto"), reasoning=own)
+    assert sent["reasoning"] == {"effort": "low", **own}
+
+
+@pytest.mark.parametrize(
+    ("model", "sent"), [(DEEP, True), (THINKING, True), (CODEX, False), (PLAIN, False)]
+)
+@pytest.mark.parametrize(
+    ("settings", "body"),
+    [
+        (Settings(verbosity="low"), {}),
+        (Settings(), {"verbosity": "low"}),
+        (Settings(verbosity="high"), {"text": {"verbosity": "low"}}),
+        (Settings(verbosity="high"), {"verbosity": "low"}),
+    ],
+)
+def test_verbosity(
+    model: str, sent: bool, settings: Settings, body: dict[str, Any]
+) -> None:
+    """It goes where the model has it; the caller's wins over the user's."""
+    assert payload(model, settings, **body).get("text") == (
+        {"verbosity": "low"} if sent else None
+    )
+
+
+def test_format_of_the_caller() -> None:
+    """Other keys of `text` are sent to any model."""
+    form = {"type": "json_object"}
+    assert payload(CODEX, Settings(verbosity="low"), text={"format": form})["text"] == {
+        "format": form
+    }
+
+
+def test_callers_objects_are_left_alone() -> None:
+    """What was given is not changed."""
+    body = {"text": {"verbosity": "low"}, "reasoning": {"effort": "low"}, "stop": "x"}
+    before = json.dumps(body)
+    payload(PLAIN, **body)
+    assert json.dumps(body) == before
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "messages",
+        "model_id",
+        "seed",
+        "n",
+        "stop_tokens",
+        "logit_bias",
+        "presence_penalty",
+        "response_format",
+        "user",
+        "chat_id",
+        "store",
+        "background",
+        "conversation",
+        "previous_response_id",
+        "prompt",
+        "input",
+        "instructions",
+        "include",
+        "tools",
+    ],
+)
+def test_keys_that_are_not_the_callers(key: str) -> None:
+    """What the API does not have, or what we decide, is not taken from a caller."""
+    assert payload(**{key: "x"}) == payload()
+
+
+@pytest.mark.parametrize("stop", ["END", ["END"], []])
+def test_stop(stop: object) -> None:
+    """It only sets `truncation`, and not over the caller's own."""
+    assert payload(stop=stop) == {**payload(), "truncation": "disabled"}
+    assert payload(stop=stop, truncation="auto")["truncation"] == "auto"
+
+
+@pytest.mark.parametrize(
+    ("model", "encrypted", "sent"),
+    [(DEEP, True, True), (DEEP, False, False), (PLAIN, True, False)],
+)
+def test_include(model: str, encrypted: bool, sent: bool) -> None:
+    """The reasoning is asked for where there is some and it will be used."""
+    settings = Settings(encrypted_reasoning=encrypted)
+    assert ("include" in payload(model, settings)) is sent
+
+
+def test_nothing_is_ever_stored() -> None:
+    """No caller can have it stored."""
+    assert payload(store=True, background=True)["store"] is False
+
+
+def test_items_are_sent_as_they_are() -> None:
+    """Their fields keep order, nulls and the bytes of their texts."""
+    item = {"type": "reasoning", "zeta": None, "encrypted_content": "gA==", "a": "é"}
+    built = build_request(resolve_model(DEEP), "", [item], {}, Settings())
+    assert json.dumps(built.payload()["input"]) == json.dumps([item])
+
+
+def test_empty_input() -> None:
+    """There is a sentence for a chat without a message."""
+    with pytest.raises(InvalidRequest, match="no message to answer"):
+        build_request(resolve_model(DEEP), "Be brief.", [], {}, Settings())
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "place"),
+    [
+        ("max_tokens", CANARY, "max_output_tokens"),
+        ("max_output_tokens", [CANARY], "max_output_tokens"),
+        ("max_tool_calls", {"a": CANARY}, "max_tool_calls"),
+        ("metadata", {"a": [CANARY]}, "metadata.a"),
+        ("metadata", CANARY, "metadata"),
+        ("tool_choice", 7, "tool_choice"),
+        ("truncation", [CANARY], "truncation"),
+        ("context_management", [CANARY], "context_management"),
+    ],
+)
+def test_mistyped_value(key: str, value: object, place: str) -> None:
+    """The sentence names the setting, and does not quote what was in it."""
+    with pytest.raises(InvalidRequest) as refused:
+        payload(**{key: value})
+    sentence = str(refused.value)
+    assert sentence.startswith(f"The setting {place}")
+    assert "cannot be sent" in sentence
+    assert sentence.endswith(".")
+    assert "CANARY" not in sentence
+    assert "pydantic" not in sentence
+
+
+def test_unknown_field_is_refused() -> None:
+    """A request cannot be made with a parameter that does not exist."""
+    with pytest.raises(ValueError, match="extra"):
+        ResponsesRequest.model_validate({"model": "m", "input": ITEMS, "stop": "x"})
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2)
+    | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=5,
+)
+_NAMES = st.sampled_from(
+    sorted(
+        set(get_type_hints(ResponseCreateParamsStreaming))
+        | {"max_tokens", "max_completion_tokens", "stop", "seed", "messages"}
+        | {"reasoning_effort", "verbosity", "response_format", "chat_id"}
+    )
+)
+_MODELS = st.sampled_from([THINKING, CHOOSING, DEEP, PLAIN, CODEX, UNKNOWN])
+
+
+@given(
+    model=_MODELS,
+    body=st.dictionaries(_NAMES | st.text(max_size=10), _VALUES, max_size=6),
+    effort=st.none() | st.sampled_from(["none", "high"]),
+)
+@example(model=DEEP, body={"temperature": 10**400}, effort="none")
+@example(model=DEEP, body={"reasoning": {"effort": {}}}, effort=None)
+def test_any_body_makes_a_payload_of_the_api(
+    model: str, body: dict[str, Any], effort: str | None
+) -> None:
+    """Whatever a caller sends, what goes out has the API's keys and no nulls."""
+    try:
+        built = build_request(
+            resolve_model(model), "", ITEMS, body, Settings(effort, "auto", "low")
+        )
+    except InvalidRequest as refused:
+        assert "cannot be sent" in str(refused)
+        return
+    sent = built.payload()
+    assert set(sent) <= api_parameters()
+    assert None not in sent.values()
+    assert None not in sent.get("reasoning", {}).values()
+    assert None not in sent.get("text", {}).values()
+    assert (sent["store"], sent["input"]) == (False, ITEMS)

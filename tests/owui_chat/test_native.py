@@ -1,0 +1,338 @@
+"""What the host makes of our events is the run as it was."""
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import pytest
+
+from host_functions import HostFunctions
+from openai_responses.endings import CUT, Ending
+from openai_responses.items import Item, message_text
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEnded,
+    TurnEnded,
+)
+from openai_responses.usage import Usage
+from owui_chat.markers import has_marker, marker
+from owui_chat.native import NativeView, error_chunk, host_usage
+from run_sample import (
+    TRANSCRIPTS,
+    call,
+    message,
+    reasoning,
+    refusal,
+    run_of,
+    run_of_transcript,
+    search,
+    tell,
+    texts_of,
+    without,
+)
+
+Json = dict[str, Any]
+each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
+LINE = marker("items", "A" * 26)
+ONE, TWO = Usage(10, 5, 15, 2, 1, 3), Usage(30, 7, 37, 4, 2, 5)
+
+
+def natives(chunks: list[Json]) -> list[Json]:
+    """The chunks that are events of items."""
+    return [chunk for chunk in chunks if "type" in chunk]
+
+
+def shown(*items: Item, line: str = "") -> list[Item]:
+    """What the view holds of a run; `line` stands before the first text."""
+    view = NativeView(lambda: 100.0)
+    for event in run_of(*items):
+        begins = isinstance(event, Grew) and event.kind == "text"
+        for _ in view.show(event, line if begins else ""):
+            line = "" if begins else line
+    return view.items
+
+
+def text_part(text: str) -> Item:
+    """The one part of a message as the chat shows it."""
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+# ---------------------------------------------------------------- every run
+
+
+@each_transcript
+def test_every_event_is_one_that_the_host_and_its_filters_read(name: str) -> None:
+    """A type, a place that counts on, and an empty `choices` delta."""
+    chunks = tell(run_of_transcript(name)).chunks
+
+    for chunk in natives(chunks):
+        assert chunk["type"].startswith("response.")
+        assert chunk["choices"] == [{"index": 0, "delta": {}}]
+    added = [c for c in chunks if c.get("type") == "response.output_item.added"]
+    assert [chunk["output_index"] for chunk in added] == list(range(len(added)))
+    for chunk in chunks:
+        assert "type" in chunk or "usage" in chunk or "error" in chunk
+
+
+@each_transcript
+def test_host_reduces_the_events_to_what_the_view_holds(
+    name: str, host_functions: HostFunctions
+) -> None:
+    """Item by item; a text that was cut off is there as far as it grew."""
+    events = run_of_transcript(name)
+    told = tell(events)
+
+    reduced = host_functions.reduce(natives(told.chunks))
+
+    assert len(reduced) == len(told.view.items)
+    ended = {event.index for event in events if isinstance(event, ItemEnded)}
+    for item, held in zip(reduced, told.view.items, strict=True):
+        if held.get("status") != "in_progress":
+            assert item == held
+        else:
+            assert without(item, "content", "summary") == without(
+                held, "content", "summary"
+            )
+    cut = [text for index, text in texts_of(events).items() if index not in ended]
+    unfinished = [message_text(i) for i in reduced if i["status"] == "in_progress"]
+    assert all(any(text in found for found in unfinished) for text in cut if text)
+
+
+@each_transcript
+def test_no_event_carries_what_nobody_may_read(name: str) -> None:
+    """Sealed reasoning stays between us and the API."""
+    told = tell(run_of_transcript(name))
+
+    assert "encrypted_content" not in json.dumps([told.chunks, told.view.items])
+
+
+@each_transcript
+def test_marker_is_whole_in_one_event(name: str) -> None:
+    """Half of one would flash on the page."""
+    told = tell(run_of_transcript(name))
+
+    with_marker = [c for c in told.chunks if "delta" in c and has_marker(c["delta"])]
+    assert not any("[openai_r" in c["delta"] for c in told.chunks if "delta" in c) or (
+        with_marker
+    )
+    for chunk in with_marker:
+        assert chunk["delta"].startswith("\n\n[openai_responses:v2:")
+        assert "]: #\n\n" in chunk["delta"]
+    assert len(with_marker) == len(told.records)
+
+
+@each_transcript
+def test_usage_comes_once(name: str) -> None:
+    """The host adds up what it gets."""
+    chunks = tell(run_of_transcript(name)).chunks
+
+    events = run_of_transcript(name)
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+    assert len([c for c in chunks if "usage" in c]) == (1 if ended.usage else 0)
+    assert not any(c.get("type") == "response.completed" for c in chunks)
+
+
+@each_transcript
+def test_failure_is_told_last_without_choices(name: str) -> None:
+    """With them the host does not look at `error`."""
+    events = run_of_transcript(name)
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+
+    errors = [chunk for chunk in tell(events).chunks if "error" in chunk]
+
+    expected = [error_chunk(ended.ending.sentence)] if ended.ending.is_failure else []
+    assert errors == expected
+    assert all(set(chunk) == {"error"} for chunk in errors)
+
+
+@each_transcript
+def test_deltas_of_one_text_make_the_whole(name: str) -> None:
+    """What grows on the page is what stands there after a reload."""
+    told = tell(run_of_transcript(name))
+    deltas = [c for c in told.chunks if c.get("type") == "response.output_text.delta"]
+
+    for place, group in groupby(deltas, lambda chunk: chunk["output_index"]):
+        item = told.view.items[place]
+        if item["status"] != "in_progress":
+            assert "".join(chunk["delta"] for chunk in group) == message_text(item)
+
+
+# ---------------------------------------------------------------- single items
+
+
+def test_reasoning_is_shown_with_its_summary_and_time() -> None:
+    """`Thought for 7 seconds`, and nothing of what was sealed."""
+    times: Iterator[float] = iter([100.0, 107.4])
+    view = NativeView(lambda: next(times))
+
+    for event in run_of(reasoning("1")):
+        list(view.show(event))
+
+    assert view.items == [
+        {
+            "id": "rs_1",
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": "Thinking."}],
+            "status": "completed",
+            "duration": 7,
+        }
+    ]
+
+
+def test_refusal_is_shown_as_text() -> None:
+    """The host gives only texts back."""
+    [item] = shown(refusal("1", "I can't."))
+    [_, first, *_] = tell(run_of(refusal("1", "I can't."))).chunks
+
+    assert item["content"] == [text_part("I can't.")]
+    assert first["type"] == "response.output_text.delta"
+
+
+def test_marker_stands_in_the_stored_text_too() -> None:
+    """Else a reload would lose it."""
+    items = shown(reasoning("1"), message("1", "Rain."), line=LINE)
+
+    assert items[1]["content"] == [text_part(f"{LINE}Rain.")]
+
+
+def test_marker_at_the_end_has_a_message_of_its_own() -> None:
+    """Stored as it is; while it streams there is nothing to see."""
+    view = NativeView(lambda: 0.0)
+
+    chunks = list(view.show(RunEnded(Ending("completed")), LINE))
+
+    begun, done = chunks
+    assert begun["item"]["content"] == [text_part("")]
+    assert done["item"]["content"] == [text_part(LINE)]
+    assert done["item"] == view.items[0]
+    assert (begun["output_index"], done["output_index"]) == (0, 0)
+
+
+def test_call_is_shown_as_it_grows() -> None:
+    """The host runs it when the run is over."""
+    chunks = natives(tell(run_of(call("1"))).chunks)
+
+    assert [chunk["type"].removeprefix("response.") for chunk in chunks] == [
+        "output_item.added",
+        "function_call_arguments.delta",
+        "function_call_arguments.delta",
+        "output_item.done",
+    ]
+    assert chunks[0]["item"] == {
+        **call("1"),
+        "arguments": "",
+        "status": "in_progress",
+    }
+    assert "".join(c["delta"] for c in chunks[1:3]) == call("1")["arguments"]
+    assert chunks[-1]["item"] == call("1")
+
+
+def test_raw_reasoning_grows_in_its_content() -> None:
+    """As open-weight models stream it."""
+    item = {
+        **without(reasoning("1"), "encrypted_content"),
+        "content": [{"type": "reasoning_text", "text": "Hm, rain?"}],
+    }
+
+    chunks = natives(tell(run_of(item)).chunks)
+
+    raw = [c for c in chunks if c["type"] == "response.reasoning_text.delta"]
+    assert "".join(chunk["delta"] for chunk in raw) == "Hm, rain?"
+    assert {chunk["content_index"] for chunk in raw} == {0}
+    assert chunks[-1]["item"]["content"] == item["content"]
+
+
+def test_parts_of_a_summary_keep_their_places() -> None:
+    """Each is a paragraph on the page."""
+    parts = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
+
+    chunks = natives(tell(run_of({**reasoning("1"), "summary": parts})).chunks)
+
+    places = [c["summary_index"] for c in chunks if "summary_index" in c]
+    assert places == [0, 0, 1, 1]
+
+
+def test_what_the_page_cannot_show_is_not_sent() -> None:
+    """And leaves no gap in the numbers."""
+    items = shown(search("1"), message("1", "Rain."))
+
+    assert [item["type"] for item in items] == ["message"]
+
+
+def test_item_that_was_never_announced_is_not_shown() -> None:
+    """A run announces every item; a view that missed it cannot place it."""
+    view = NativeView(lambda: 0.0)
+    grew, ended = Grew(3, "text", 0, "Rain."), ItemEnded(3, message("1", "Rain."))
+
+    assert [*view.show(grew), *view.show(ended), *view.show(TurnEnded("", "", None))] == []
+
+
+def test_shown_items_do_not_change_the_runs() -> None:
+    """The run's own dicts are what is kept."""
+    item = reasoning("1")
+
+    shown(item)
+
+    assert item == reasoning("1")
+
+
+def test_item_without_a_status_is_complete_when_it_ends() -> None:
+    """The page would show it as unfinished."""
+    [item] = shown(without(message("1", "Rain."), "status"))
+
+    assert item["status"] == "completed"
+
+
+# ---------------------------------------------------------------- the end
+
+
+def test_usage_is_for_billing_and_for_compaction() -> None:
+    """Sums, and the last turn's size of the chat."""
+    assert host_usage(TWO, ONE) == {
+        "input_tokens": 30,
+        "output_tokens": 7,
+        "total_tokens": 37,
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
+        "output_tokens_details": {"reasoning_tokens": 5},
+    }
+
+
+def test_usage_of_one_turn_is_its_own_last() -> None:
+    """Where nobody told which was the last."""
+    assert host_usage(ONE, None)["prompt_tokens"] == 10
+
+
+def test_usage_and_error_both_come() -> None:
+    """Tokens were spent although it failed."""
+    view = NativeView(lambda: 0.0)
+
+    chunks = list(view.show(RunEnded(CUT, ONE, ONE)))
+
+    assert chunks == [
+        {"choices": [{"index": 0, "delta": {}}], "usage": host_usage(ONE, ONE)},
+        {"error": {"message": CUT.sentence}},
+    ]
+
+
+def test_end_without_news_says_nothing() -> None:
+    """No usage, no failure, no marker."""
+    assert list(NativeView(lambda: 0.0).show(RunEnded(Ending("completed")))) == []
+
+
+def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
+    """The numbers are those of the run, not of a response."""
+    view = NativeView(lambda: 0.0)
+    first = [*run_of(message("1", "One"))][:-1]
+    second = [ItemStarted(1, message("2", "")), ItemEnded(1, message("2", "Two"))]
+
+    chunks = [chunk for event in [*first, *second] for chunk in view.show(event)]
+
+    assert host_functions.reduce(chunks) == view.items
+    assert [message_text(item) for item in view.items] == ["One", "Two"]
