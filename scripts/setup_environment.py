@@ -19,17 +19,18 @@ from types import FrameType
 from environment import Environment, InstallationError
 
 ROOT = Path(__file__).resolve().parent.parent
-ENVIRONMENTS = (
+DEVELOPMENT = Environment(
+    name="development tools",
+    directory=ROOT / ".venv",
+    requirements=ROOT / "requirements/dev.txt",
+)
+NEWEST, OLDEST = (
     Environment(
-        name="development tools",
-        directory=ROOT / ".venv",
-        requirements=ROOT / "requirements/dev.txt",
-    ),
-    Environment(
-        name="Open WebUI 0.12.4",
-        directory=ROOT / ".venv/hosts/open-webui-0.12.4",
-        requirements=ROOT / "requirements/open-webui-0.12.4.txt",
-    ),
+        name=f"Open WebUI {version}",
+        directory=ROOT / f".venv/hosts/open-webui-{version}",
+        requirements=ROOT / f"requirements/open-webui-{version}.txt",
+    )
+    for version in ("0.12.4", "0.11.4")
 )
 
 
@@ -39,7 +40,7 @@ def main(arguments: list[str]) -> int:
     try:
         with only_one(ROOT / ".venv/setup.lock"):
             uv = find_uv()
-            for environment in ENVIRONMENTS:
+            for environment in needed_by(arguments):
                 environment.make_current(uv)
     except InstallationError as error:
         print(f"\n{error}", file=sys.stderr)
@@ -52,9 +53,15 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def needed_by(arguments: list[str]) -> list[Environment]:
+    """What a script runs in: the demo in one Open WebUI, all others in both."""
+    needed = [DEVELOPMENT, NEWEST]
+    return needed if arguments[:1] == ["demo.py"] else [*needed, OLDEST]
+
+
 def run(script: str, *arguments: str) -> None:
     """Replace this process by a script of ours under the development tools."""
-    python = str(ENVIRONMENTS[0].python)
+    python = str(DEVELOPMENT.python)
     command = [python, str(ROOT / "scripts" / script), *arguments]
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "tests"),

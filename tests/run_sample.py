@@ -20,7 +20,6 @@ from openai_responses.items import Item, is_call, item_type
 from openai_responses.origin import Origin
 from openai_responses.run_events import (
     Grew,
-    ItemEnded,
     ItemStarted,
     RunEnded,
     RunEvent,
@@ -168,9 +167,10 @@ def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
     return [*told, RunEnded(ending, turn.usage, turn.usage, tuple(turn.output))]
 
 
-def ended_items(events: Iterable[RunEvent]) -> list[Item]:
-    """The items of a run that ended."""
-    return [event.item for event in events if isinstance(event, ItemEnded)]
+def ended_items(events: Sequence[RunEvent]) -> list[Item]:
+    """The items of a run that ended, in the order of the wire."""
+    ended = events[-1]
+    return list(ended.output) if isinstance(ended, RunEnded) else []
 
 
 # --------------------------------------------------------------- kept and shown

@@ -6,8 +6,9 @@ connection alive, nothing more (responses-api.md §0.5). Events are told apart b
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from openai_responses.errors import ApiError, MalformedEvent
@@ -170,6 +171,25 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         raise MalformedEvent(
             f"The server sent a {kind} event without the fields it must have."
         ) from None
+
+
+def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _delta_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Delta)]
+            out.append(Delta(*place, "".join(texts)))
+    return out
+
+
+def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    if not isinstance(event, Delta):
+        return None
+    return (event.kind, event.output_index, event.part)
 
 
 def read_api_error(wire: object) -> ApiError:

@@ -53,7 +53,8 @@ _RENAMED: Mapping[str, str] = {
 class ResponsesRequest(BaseModel):
     """What is sent to `POST /responses`, in the API's own words."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # JSON has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
     input: list[Item]

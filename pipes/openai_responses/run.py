@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT, Ending
 from openai_responses.errors import MalformedEvent, ResponsesError
-from openai_responses.events import ResponseEnded, parse_event
+from openai_responses.events import (
+    ResponseEnded,
+    StreamEvent,
+    joined_deltas,
+    parse_event,
+)
 from openai_responses.request import ResponsesRequest
-from openai_responses.run_events import Grew, RunEnded, RunEvent, joined
+from openai_responses.run_events import Grew, RunEnded, RunEvent
 from openai_responses.sse import EventStreamDecoder, ServerSentEvent
 from openai_responses.transport import Answer, Connections, Endpoint
 from openai_responses.turn import Turn
@@ -95,14 +100,19 @@ async def _turn_events(
 def _told(
     batch: list[ServerSentEvent], turn: Turn
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read."""
-    events: list[RunEvent] = []
+    """Return what `batch` means, up to the first event that cannot be read.
+
+    Deltas are joined before the turn takes them: it then works once a batch.
+    """
+    read: list[StreamEvent] = []
+    malformed: MalformedEvent | None = None
     try:
         for event in batch:
-            events += turn.feed(parse_event(event))
+            read.append(parse_event(event))
     except MalformedEvent as error:
-        return joined(events), error
-    return joined(events), None
+        malformed = error
+    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
+    return events, malformed
 
 
 async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:

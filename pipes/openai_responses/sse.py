@@ -6,12 +6,15 @@ image easily passes a megabyte, which is why the line reader of aiohttp cannot b
 (responses-api.md §3).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSentEvent:
-    """One dispatched event; `data` holds its lines joined by a newline."""
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline.
+
+    A tuple, because there is one for each token: it is made in half the time.
+    """
 
     event: str
     data: str
@@ -28,7 +31,7 @@ class EventStreamDecoder:
         """Start before the first byte."""
         self._fragments: list[bytes] = []
         self._after_cr = False
-        self._event = ""
+        self._event = b""
         self._lines: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
@@ -58,28 +61,25 @@ class EventStreamDecoder:
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
         """Read the whole lines of `text`; keep what follows the last line end."""
-        lines = text.splitlines(keepends=True)
-        if not lines[-1].endswith((b"\n", b"\r")):
-            self._fragments.append(lines.pop())
-        elif lines[-1].endswith(b"\r"):
+        lines = text.splitlines()
+        if text.endswith(b"\r"):
             self._after_cr = True
-        events: list[ServerSentEvent] = []
-        for line in lines:
-            self._take_line(line.rstrip(b"\r\n"), events)
-        return events
+        elif not text.endswith(b"\n"):
+            self._fragments.append(lines.pop())
+        return list(self._dispatched(lines))
 
-    def _take_line(self, line: bytes, events: list[ServerSentEvent]) -> None:
-        """Read one line without its end; a blank one dispatches the event."""
-        if line.startswith(b"data:"):
-            start = 6 if line[5:6] == b" " else 5
-            self._lines.append(line[start:])
-        elif not line:
-            if self._lines:
-                text = b"\n".join(self._lines).decode("utf-8", errors="replace")
-                events.append(ServerSentEvent(self._event, text))
-            self._event, self._lines = "", []
-        elif line.startswith(b"event:"):
-            self._event = line[6:].strip().decode("utf-8", errors="replace")
-        elif line == b"data":
-            self._lines.append(b"")
-        # id, retry, comments and unknown fields carry nothing we act on
+    def _dispatched(self, lines: list[bytes]) -> Iterator[ServerSentEvent]:
+        """Yield the events that a blank line among `lines` ends."""
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    name = self._event.decode("utf-8", "replace")
+                    text = b"\n".join(self._lines).decode("utf-8", "replace")
+                    yield ServerSentEvent(name, text)
+                self._event, self._lines = b"", []
+            # id, retry, comments and unknown fields carry nothing we act on

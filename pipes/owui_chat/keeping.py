@@ -8,6 +8,7 @@ would be refused.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from openai_responses.items import (
     Item,
@@ -23,6 +24,9 @@ from owui_chat.stored import Record
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part whose text is the one that follows the marker."""
+
+_EARLIER = -1
+"""The index of items of earlier rounds, in front of all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +52,17 @@ class Keeping:
 
         `new_record` gives the id and the time of a record when one is made.
         """
-        self.pending: list[Item] = list(pending)
+        self._pending = [(_EARLIER, item) for item in pending]
         self._author = author
         self._new_record = new_record
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
+
+    @property
+    def pending(self) -> list[Item]:
+        """What still waits for its marker, in the order of the wire."""
+        return [item for _, item in self._pending]
 
     def feed(self, event: RunEvent) -> Record | None:
         """Take an event; return a record that has to be written before it is shown.
@@ -71,25 +80,27 @@ class Keeping:
                 self._after_message = True
                 return self._amend(event.index, event.item)
             case ItemEnded():
-                self._wait(event.item)
+                self._wait(event.index, event.item)
         return None
 
     def rest(self) -> Record | None:
         """Return a record of the calls that no text followed, at the run's end."""
-        while self.pending and not is_call(self.pending[-1]):
-            self.pending.pop()
-        return self._record(()) if self.pending else None
+        while self._pending and not is_call(self._pending[-1][1]):
+            self._pending.pop()
+        return self._record(()) if self._pending else None
 
-    def _wait(self, item: Item) -> None:
+    def _wait(self, index: int, item: Item) -> None:
+        """Take an item to its place: parallel calls may end in another order."""
         reasoning = self._author.keeps_reasoning and has_encrypted_reasoning(item)
         if reasoning or (is_call(item) and item.get("status") != "incomplete"):
-            self.pending.append(replayed(item))
+            self._pending.append((index, replayed(item)))
+            self._pending.sort(key=itemgetter(0))
 
     def _begin(self, index: int, item: Item) -> Record | None:
-        if not (self.pending or item.get("phase") or self._after_message):
+        if not (self._pending or item.get("phase") or self._after_message):
             return None
         # Without a phase the text itself is all there is to know of the message.
-        plain = self.pending and not item.get("phase")
+        plain = self._pending and not item.get("phase")
         stub = {**replayed(item), "type": "message", "content": [_UNSHOWN_TEXT]}
         record = self._record(() if plain else (stub,))
         self._records[index] = record
@@ -108,7 +119,8 @@ class Keeping:
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()
-        payload, self.pending = (*self.pending, *message), []
+        payload = (*self.pending, *message)
+        self._pending = []
         author = self._author
         return Record(
             ulid, author.model, created_at, payload, author.message_id, author.origin

@@ -1,17 +1,96 @@
-"""Lines in the server's log, from the level of the valve up."""
+"""Lines in the server's log, without secrets, the newest of each run kept to be shown."""
 
 import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from threading import Lock
+from typing import NamedTuple
+
+from openai_responses.clock import unix_seconds
+from openai_responses.redaction import redacted
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
+_LEVELS: Mapping[str, int] = {
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARNING": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "CRITICAL": logging.CRITICAL,
+}
+
+_KEPT_LINES = 2000
+
+
+class LogLine(NamedTuple):
+    """One line of a run: when it was written, how grave it is, what it says."""
+
+    seconds: int
+    level: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return the line as it is shown, with its time in UTC."""
+        time = datetime.fromtimestamp(self.seconds, UTC)
+        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
+
+
+class RunLog:
+    """The log of one run, for whoever works for it; also from other threads."""
+
+    def __init__(
+        self,
+        threshold: str,
+        secrets: Iterable[str],
+        run_id: str,
+        now: Callable[[], int] = unix_seconds,
+    ) -> None:
+        """Begin empty; the server's log gets what reaches `threshold`."""
+        self.run_id = run_id
+        self._threshold = _level_number(threshold)
+        self._secrets = tuple(secrets)
+        self._now = now
+        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
+        self._lock = Lock()
+
+    def line(self, level: str, text: str) -> None:
+        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
+
+        A level that is not known counts as INFO.
+        """
+        known = level if level in _LEVELS else "INFO"
+        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
+        with self._lock:
+            self._lines.append(LogLine(self._now(), known, one_line))
+        if _LEVELS[known] >= self._threshold:
+            _write(_LEVELS[known], f"{self.run_id} {one_line}")
+
+    def lines(self) -> list[LogLine]:
+        """Return the newest lines, the oldest of them first."""
+        with self._lock:
+            return list(self._lines)
+
+    def text(self) -> str:
+        """Return these lines as they are shown."""
+        return "\n".join(map(str, self.lines()))
+
 
 def log_line(threshold: str, level: str, line: str) -> None:
-    """Write `line` if `level` reaches `threshold`; both are names of levels.
+    """Write `line` if `level` reaches `threshold`; both are names of levels."""
+    if _level_number(level) >= _level_number(threshold):
+        _write(_level_number(level), redacted(line))
+
+
+def _level_number(name: str) -> int:
+    return _LEVELS.get(name, logging.INFO)
+
+
+def _write(number: int, line: str) -> None:
+    """Hand `line` to the handlers of the server.
 
     The logger's own level belongs to the server and to other copies of the pipe, so
     it is not touched: the record goes to the handlers as it is.
     """
-    number = logging.getLevelNamesMapping()[level]
-    if number >= logging.getLevelNamesMapping()[threshold]:
-        record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, line, (), None)
-        _LOGGER.handle(record)
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, line, (), None)
+    _LOGGER.handle(record)

@@ -105,8 +105,10 @@ class Pipe:
             return error_chunk(str(error))
         except Exception as error:
             return error_chunk(_our_fault(asked, error))
-        output = {"output": view.items} if asked.caller.host_reads else {}
-        return completion(ended, *_heading(asked)) | output
+        result = completion(ended, *_heading(asked))
+        if asked.caller.host_reads and view.items:
+            result["output"] = view.items
+        return result
 
     async def _do_task(self, asked: Asked) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""

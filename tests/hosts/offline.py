@@ -5,7 +5,8 @@ import socket
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-INSTALLED = HERE.parent.parent / ".venv/hosts/open-webui-0.12.4/bin/python"
+INSTALLED = HERE.parent.parent / ".venv/hosts"
+NEWEST, OLDEST = "0.12.4", "0.11.4"  # of the versions that the pipe supports
 ADMIN_EMAIL, ADMIN_PASSWORD = "admin@example.com", "admin"
 
 # Neither models nor a sign-up either: the administrator comes with the first start.
@@ -37,9 +38,22 @@ def free_port() -> int:
         return port
 
 
-def host_python() -> Path:
-    """The interpreter that has Open WebUI."""
-    python = Path(os.environ.get("OWUI_PYTHON", INSTALLED))
+def host_python(version: str = NEWEST) -> Path:
+    """The interpreter that has Open WebUI; OWUI_PYTHON names another newest one."""
+    python = INSTALLED / f"open-webui-{version}/bin/python"
+    if version == NEWEST:
+        python = Path(os.environ.get("OWUI_PYTHON", python))
     if not python.exists():
         raise BootError(f"No Open WebUI at {python}. `bash scripts/test` installs it.")
     return python
+
+
+def host_environment(python: Path, home: Path) -> dict[str, str]:
+    """The variables of a process of Open WebUI that writes under `home` alone."""
+    return {
+        "PATH": f"{python.parent}:/usr/bin:/bin",
+        "HOME": str(home),
+        "DATA_DIR": str(home / "data"),
+        "STATIC_DIR": str(home / "static"),  # else it writes to site-packages
+        **OFFLINE,
+    }

@@ -29,9 +29,10 @@ from hosts.client import Json
 from hosts.offline import (
     ADMIN_EMAIL,
     ADMIN_PASSWORD,
-    OFFLINE,
+    NEWEST,
     BootError,
     free_port,
+    host_environment,
     host_python,
 )
 from hosts.users import User
@@ -45,12 +46,13 @@ class OpenWebUI:
     def __init__(
         self,
         *,
+        version: str = NEWEST,
         home: Path | None = None,
         port: int | None = None,
         env: Mapping[str, str] | None = None,
         python: Path | None = None,
     ) -> None:
-        self.python = python or host_python()
+        self.python = python or host_python(version)
         self.port = port or free_port()
         self.home = home or Path(tempfile.mkdtemp(prefix="open-webui-"))
         self._temporary = home is None
@@ -97,23 +99,13 @@ class OpenWebUI:
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command,
-                env=self._environment(),
+                env=host_environment(self.python, self.home) | self._extra,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is ours to answer
             )
-
-    def _environment(self) -> dict[str, str]:
-        return {
-            "PATH": f"{self.python.parent}:/usr/bin:/bin",
-            "HOME": str(self.home),
-            "DATA_DIR": str(self.home / "data"),
-            "STATIC_DIR": str(self.home / "static"),  # else it writes to site-packages
-            **OFFLINE,
-            **self._extra,
-        }
 
     async def _ready(self, deadline: float) -> None:
         async with aiohttp.ClientSession() as http:

@@ -129,9 +129,8 @@ def test_refusal_quotes_no_secret(
     """A sentence in one line, without anything that is not a word of the API."""
     sentence = refusal_sentence(status, ApiError(code, code, param, CANARY), MODEL)
     assert sentence.endswith((".", "shortly."))
-    assert not {"\n", "<", "{", "CANARY"} & {*sentence, *sentence.split("-")}
-    assert CANARY not in sentence
-    assert "a b" not in sentence
+    for quoted in ("CANARY", "a b", "\n", "<", "{"):
+        assert quoted not in sentence
 
 
 def test_name_of_a_model_is_not_a_format() -> None:

@@ -1,6 +1,7 @@
 """Every event of the API is known; what is no event is refused in one way."""
 
 import json
+from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
@@ -53,10 +54,9 @@ def test_known_event_needs_its_fields_or_none(name: str) -> None:
     """An event without fields is unknown to us, an empty error, or malformed."""
     try:
         event = typed(type=name)
-    except MalformedEvent as error:
-        assert name in str(error)
-    else:
-        assert event in (Unknown(name), StreamError(ApiError()))
+    except MalformedEvent as refused:
+        event = Unknown(str(refused).split(" sent a ")[1].split(" event ")[0])
+    assert event in (Unknown(name), StreamError(ApiError()))
 
 
 def test_builders_make_events_of_the_api() -> None:
@@ -231,10 +231,8 @@ def test_any_json_is_an_event_or_malformed(wire_event: Any, name: str) -> None:
 @given(text=st.text())
 def test_any_text_is_an_event_or_malformed(text: str) -> None:
     """The same for what is no JSON at all."""
-    try:
-        parse_event(ServerSentEvent("", text))
-    except MalformedEvent as error:
-        assert str(error)
+    with suppress(MalformedEvent):
+        assert isinstance(parse_event(ServerSentEvent("", text)), StreamEvent)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_part_text() -> None:
 
 def test_replayed_item() -> None:
     """Ids, states and absent values go; all else stays, in its order."""
-    item = {
+    item: Item = {
         "id": "rs_1",
         "type": "reasoning",
         "status": None,

@@ -25,13 +25,13 @@ def grew(text: str, index: int = 0, kind: str = "text", part: int = 0) -> Grew:
 
 def test_neighbours_are_joined() -> None:
     """Growth of the same text becomes one, in order."""
-    events = [START, grew("a"), grew("b"), grew("c"), END]
+    events: list[RunEvent] = [START, grew("a"), grew("b"), grew("c"), END]
     assert joined(events) == [START, grew("abc"), END]
 
 
 def test_other_texts_are_not() -> None:
     """Another item, kind or part is another text; an event between parts two."""
-    events = [
+    events: list[RunEvent] = [
         grew("a"),
         grew("b", index=1),
         grew("c", kind="refusal"),

@@ -3,9 +3,8 @@
 from typing import Any
 
 import pytest
-import wire_events as wire
-from run_log import log_of
 
+import wire_events as wire
 from openai_responses.endings import COMPLETED
 from openai_responses.events import ItemAdded
 from openai_responses.items import Item
@@ -19,6 +18,7 @@ from openai_responses.run_events import (
 )
 from openai_responses.turn import Turn, item_texts
 from openai_responses.usage import Usage
+from run_log import log_of
 
 
 def told(turn: Turn, *events: wire.Event) -> list[RunEvent]:

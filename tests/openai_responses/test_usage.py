@@ -1,10 +1,10 @@
 """Tokens are read from any server, and added up."""
 
 import pytest
-import wire_events as wire
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wire_events as wire
 from openai_responses.usage import Usage, add_usage, read_usage
 
 

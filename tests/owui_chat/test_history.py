@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openai_responses.items import Item, is_call, is_call_output, replayed
@@ -93,7 +93,7 @@ SEALED = replayed(reasoning("1"))
 
 def test_reasoning_stands_before_the_text_it_belongs_to() -> None:
     """Turn 2 sends what turn 1 received, byte for byte."""
-    chat = [asked("Hi"), marked(A, "Hello."), asked("And now?")]
+    chat: list[Stretch] = [asked("Hi"), marked(A, "Hello."), asked("And now?")]
 
     items = built(chat, kept(A, reasoning("1")))
 
@@ -138,7 +138,7 @@ def test_without_a_reader_no_reasoning_is_sent() -> None:
 
 def test_reasoning_in_front_of_nothing_is_not_sent() -> None:
     """The user deleted the text behind the marker."""
-    chat = [asked("Hi"), marked(A, ""), asked("And now?")]
+    chat: list[Stretch] = [asked("Hi"), marked(A, ""), asked("And now?")]
 
     items = built(chat, kept(A, reasoning("1")))
 
@@ -218,7 +218,7 @@ def test_deleted_text_takes_its_message_along() -> None:
 
 def test_history_may_end_on_an_answer() -> None:
     """The user asked to continue."""
-    chat = [asked("Hi"), marked(A, "Once upon")]
+    chat: list[Stretch] = [asked("Hi"), marked(A, "Once upon")]
 
     items = built(chat, kept(A, reasoning("1")))
 
@@ -244,7 +244,7 @@ def test_marker_that_resolves_to_nothing_adds_nothing() -> None:
 
 def test_marker_that_comes_twice_counts_once() -> None:
     """Somebody copied a line."""
-    chat = [Answered(f"{marker('items', A)}One{marker('items', A)}Two")]
+    chat: list[Stretch] = [Answered(f"{marker('items', A)}One{marker('items', A)}Two")]
 
     items = built(chat, kept(A, reasoning("1")))
 
@@ -261,7 +261,7 @@ def test_record_without_a_marker_is_not_sent() -> None:
 
 def test_call_is_sent_once_in_its_kept_bytes() -> None:
     """With its reasoning in front, where the host has its card."""
-    chat = [
+    chat: list[Stretch] = [
         asked("Weather?"),
         Answered("Let me look."),
         called("1"),
@@ -283,7 +283,13 @@ def test_call_is_sent_once_in_its_kept_bytes() -> None:
 
 def test_parallel_calls_stand_before_their_outputs() -> None:
     """As they came."""
-    chat = [called("1"), called("2"), returned("1"), returned("2"), marked(A, "Done.")]
+    chat: list[Stretch] = [
+        called("1"),
+        called("2"),
+        returned("1"),
+        returned("2"),
+        marked(A, "Done."),
+    ]
 
     items = built(chat, kept(A, reasoning("1"), call("1"), call("2")))
 
@@ -293,7 +299,13 @@ def test_parallel_calls_stand_before_their_outputs() -> None:
 
 def test_two_rounds_of_calls_keep_their_order() -> None:
     """Each with its own reasoning."""
-    chat = [called("1"), returned("1"), called("2"), returned("2"), marked(A, "Done.")]
+    chat: list[Stretch] = [
+        called("1"),
+        returned("1"),
+        called("2"),
+        returned("2"),
+        marked(A, "Done."),
+    ]
 
     records = kept(A, reasoning("1"), call("1"), reasoning("2"), call("2"))
 
@@ -310,7 +322,12 @@ def test_two_rounds_of_calls_keep_their_order() -> None:
 
 def test_call_of_the_host_alone_is_sent_as_the_host_has_it() -> None:
     """A chat of another model, or one that keeps nothing."""
-    chat = [asked("Weather?"), called("1"), returned("1"), Answered("It rains.")]
+    chat: list[Stretch] = [
+        asked("Weather?"),
+        called("1"),
+        returned("1"),
+        Answered("It rains."),
+    ]
 
     items = built(chat)
 
@@ -345,7 +362,13 @@ def test_deleting_one_of_two_cards_keeps_the_reasoning_of_the_other(left: str) -
 
 def test_cards_in_another_order_are_each_sent_once() -> None:
     """The kept order is the one of the model."""
-    chat = [called("2"), called("1"), returned("1"), returned("2"), marked(A, "Done.")]
+    chat: list[Stretch] = [
+        called("2"),
+        called("1"),
+        returned("1"),
+        returned("2"),
+        marked(A, "Done."),
+    ]
 
     items = built(chat, kept(A, reasoning("1"), call("1"), call("2")))
 
@@ -375,14 +398,14 @@ def test_orphans_vanish(chat: list[Stretch]) -> None:
 
 def test_repeated_card_is_sent_once() -> None:
     """The API refuses a second item of one `call_id`."""
-    chat = [called("1"), called("1"), returned("1"), returned("1")]
+    chat: list[Stretch] = [called("1"), called("1"), returned("1"), returned("1")]
 
     assert built(chat) == [host_call("1"), output("1")]
 
 
 def test_empty_output_keeps_its_pair() -> None:
     """A tool may have nothing to say."""
-    chat = [called("1"), Returned("call_1", ""), marked(A, "Done.")]
+    chat: list[Stretch] = [called("1"), Returned("call_1", ""), marked(A, "Done.")]
 
     items = built(chat, kept(A, call("1")))
 
@@ -398,7 +421,7 @@ def test_picture_of_a_tool_stays_in_its_output() -> None:
 
 def test_calls_that_no_text_followed_are_sent() -> None:
     """The answer was cut off after the outputs; its marker stands alone."""
-    chat = [called("1"), returned("1"), marked(A, ""), asked("Go on")]
+    chat: list[Stretch] = [called("1"), returned("1"), marked(A, ""), asked("Go on")]
 
     items = built(chat, kept(A, reasoning("1"), call("1")))
 
@@ -408,7 +431,7 @@ def test_calls_that_no_text_followed_are_sent() -> None:
 def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
     """Each marker resolves in its own run."""
     records = {**kept(A, reasoning("1"), call("1")), **kept(B, reasoning("2"))}
-    chat = [
+    chat: list[Stretch] = [
         asked("Weather?"),
         called("1"),
         returned("1"),
@@ -449,9 +472,7 @@ def seed_chat(**payloads: Item) -> dict[str, Record]:
 def test_chat_of_the_seed_is_replayed() -> None:
     """One marker an item, in the text alone; ids and states do not go back."""
     result = {**output("1"), "id": "fco_1", "status": "completed"}
-    records = seed_chat(
-        **{A[:16]: reasoning("1"), B[:16]: call("1"), C[:16]: result}
-    )
+    records = seed_chat(**{A[:16]: reasoning("1"), B[:16]: call("1"), C[:16]: result})
     line = "\n[openai_responses:v2:{}:{}]: #\n"
     text = (
         line.format("reasoning", A[:16])
@@ -550,6 +571,7 @@ records_of_any_kind = st.dictionaries(
 ).map(lambda found: {ulid: kept(ulid, *rows)[ulid] for ulid, rows in found.items()})
 
 
+@settings(deadline=None)
 @given(stretches, records_of_any_kind, st.sampled_from([ORIGIN, None]))
 def test_input_is_valid_whatever_was_found(
     chat: list[Stretch], records: dict[str, Record], reader: Origin | None
@@ -575,6 +597,7 @@ def test_input_is_valid_whatever_was_found(
     assert waiting == set()
 
 
+@settings(deadline=None)
 @given(stretches)
 def test_without_records_the_users_words_come_through(chat: list[Stretch]) -> None:
     """In order, as they were written."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from openai_responses.items import Item, has_encrypted_reasoning, replayed
-from openai_responses.run_events import Grew, ItemStarted, RunEnded, RunEvent
+from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
 from owui_chat.keeping import Keeping
 from owui_chat.stored import Record
 from run_sample import (
@@ -182,15 +182,13 @@ def test_phase_that_the_end_takes_back_is_not_kept() -> None:
 def test_message_that_ends_without_content_does_no_harm() -> None:
     """Other servers leave fields out."""
     item = {**message("1", "Rain."), "content": None}
-    begun = [*run_of(reasoning("1"), message("1", "Rain."))]
     events = [
         (
             replace(event, item=item)
-            if not isinstance(event, RunEnded)
-            and getattr(event, "item", {}).get("content")
+            if isinstance(event, ItemEnded) and event.index == 1
             else event
         )
-        for event in begun
+        for event in run_of(reasoning("1"), message("1", "Rain."))
     ]
 
     [_, (_, amended)] = written_at(events)
@@ -249,6 +247,18 @@ def test_calls_wait_for_the_next_round() -> None:
     told = tell(run_of(reasoning("1"), call("1"), call("2")))
 
     assert told.records == {}
+    kept = [replayed(item) for item in (reasoning("1"), call("1"), call("2"))]
+    assert told.pending == kept
+
+
+def test_parallel_calls_wait_in_the_order_of_the_wire() -> None:
+    """They may end in another one; the next round sends them in this."""
+    events = run_of(reasoning("1"), call("1"), call("2"))
+    ends = [e for e in events if isinstance(e, ItemEnded)]
+    others = [e for e in events if not isinstance(e, ItemEnded)]
+
+    told = tell([*others[:-1], ends[0], ends[2], ends[1], others[-1]])
+
     kept = [replayed(item) for item in (reasoning("1"), call("1"), call("2"))]
     assert told.pending == kept
 

@@ -23,7 +23,8 @@ def text(words: str) -> Json:
 
 def only_part(*content: Json) -> Json:
     """The one part that a user's message of this content has."""
-    _, stretches = read_messages([{"role": "user", "content": list(content)}])
+    chat: list[Json] = [{"role": "user", "content": list(content)}]
+    _, stretches = read_messages(chat)
     assert isinstance(stretches[0], Said)
     part: Json
     [part] = stretches[0].item["content"]
@@ -32,7 +33,7 @@ def only_part(*content: Json) -> Json:
 
 def test_system_messages_at_the_head_are_the_instructions() -> None:
     """In their order, a blank line between them; empty ones leave no trace."""
-    chat = [
+    chat: list[Json] = [
         {"role": "system", "content": "Be brief."},
         {"role": "system", "content": ""},
         {"role": "system", "content": [{"type": "text", "text": "Be kind."}]},
@@ -48,7 +49,7 @@ def test_system_messages_at_the_head_are_the_instructions() -> None:
 @pytest.mark.parametrize("role", ["system", "developer"])
 def test_later_instructions_stand_at_their_place(role: str) -> None:
     """The model reads them where they were given."""
-    chat = [
+    chat: list[Json] = [
         {"role": "user", "content": "Hi"},
         {"role": role, "content": "Now in French."},
         {"role": "user", "content": "Again"},
@@ -152,7 +153,7 @@ def test_bare_texts_in_a_list_are_text() -> None:
 @pytest.mark.parametrize("role", ["user", "tool", "developer"])
 def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
     """It says what to do, and quotes nothing."""
-    chat = [{"role": role, "content": [part], "tool_call_id": "call_1"}]
+    chat: list[Json] = [{"role": role, "content": [part], "tool_call_id": "call_1"}]
 
     with pytest.raises(InvalidRequest, match="remove it from the message") as caught:
         read_messages(chat)
@@ -207,7 +208,7 @@ def test_answer_without_text_is_no_answer(content: object) -> None:
 def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
     """A round of tools as Chat Completions writes it."""
     function = {"name": "get_weather", "arguments": '{"city":"Bern"}'}
-    chat = [
+    chat: list[Json] = [
         {
             "role": "assistant",
             "content": "Let me look.",
@@ -234,7 +235,9 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
 @pytest.mark.parametrize("tool_calls", [None, "no list", [None], [{"id": "call_1"}]])
 def test_what_is_no_call_is_left_out(tool_calls: object) -> None:
     """A half-written call cannot be sent."""
-    chat = [{"role": "assistant", "content": "Hi", "tool_calls": tool_calls}]
+    chat: list[Json] = [
+        {"role": "assistant", "content": "Hi", "tool_calls": tool_calls}
+    ]
 
     assert read_messages(chat)[1] == [Answered("Hi")]
 
@@ -242,7 +245,7 @@ def test_what_is_no_call_is_left_out(tool_calls: object) -> None:
 @pytest.mark.parametrize(("content", "output"), [(None, ""), ("", ""), (7, "7")])
 def test_output_is_text_even_when_empty(content: object, output: str) -> None:
     """A call without its output would be refused."""
-    chat = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
+    chat: list[Json] = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
 
     assert read_messages(chat)[1] == [Returned("call_1", output)]
 
@@ -253,7 +256,7 @@ def test_output_with_a_picture_stays_a_list() -> None:
         {"type": "input_text", "text": "A map"},
         {"type": "input_image", "image_url": PICTURE},
     ]
-    chat = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
+    chat: list[Json] = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
 
     picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
     expected = Returned("call_1", [text("A map"), picture])

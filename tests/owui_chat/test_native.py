@@ -247,14 +247,35 @@ def test_raw_reasoning_grows_in_its_content() -> None:
     assert chunks[-1]["item"]["content"] == item["content"]
 
 
-def test_parts_of_a_summary_keep_their_places() -> None:
-    """Each is a paragraph on the page."""
-    parts = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
+@pytest.mark.parametrize("key", ["summary", "content"])
+def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
+    """A blank line apart, while they grow as after a reload."""
+    kinds = {"summary": "summary_text", "content": "reasoning_text"}
+    parts = [{"type": kinds[key], "text": text} for text in ("One", "Two")]
+    thought = {**without(reasoning("1"), "summary"), "summary": [], key: parts}
 
-    chunks = natives(tell(run_of({**reasoning("1"), "summary": parts})).chunks)
+    told = tell(run_of(thought))
 
-    places = [c["summary_index"] for c in chunks if "summary_index" in c]
-    assert places == [0, 0, 1, 1]
+    deltas = [chunk["delta"] for chunk in told.chunks if "delta" in chunk]
+    assert "".join(deltas) == "One\n\nTwo"
+    [item] = told.view.items
+    assert [part["text"] for part in item[key]] == ["One\n\nTwo"]
+
+
+@each_transcript
+def test_thought_grows_to_what_stands_there_after_a_reload(name: str) -> None:
+    """The parts that grew are the parts that are stored."""
+    told = tell(run_of_transcript(name))
+
+    for place, item in enumerate(told.view.items):
+        if item["type"] == "reasoning" and item["status"] == "completed":
+            grown = [
+                chunk["delta"]
+                for chunk in told.chunks
+                if "delta" in chunk and chunk["output_index"] == place
+            ]
+            parts = [*item.get("summary", []), *item.get("content", [])]
+            assert "".join(grown) == "".join(part["text"] for part in parts)
 
 
 def test_what_the_page_cannot_show_is_not_sent() -> None:
@@ -269,7 +290,11 @@ def test_item_that_was_never_announced_is_not_shown() -> None:
     view = NativeView(lambda: 0.0)
     grew, ended = Grew(3, "text", 0, "Rain."), ItemEnded(3, message("1", "Rain."))
 
-    assert [*view.show(grew), *view.show(ended), *view.show(TurnEnded("", "", None))] == []
+    assert [
+        *view.show(grew),
+        *view.show(ended),
+        *view.show(TurnEnded("", "", None)),
+    ] == []
 
 
 def test_shown_items_do_not_change_the_runs() -> None:
@@ -329,10 +354,10 @@ def test_end_without_news_says_nothing() -> None:
 def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
     """The numbers are those of the run, not of a response."""
     view = NativeView(lambda: 0.0)
-    first = [*run_of(message("1", "One"))][:-1]
-    second = [ItemStarted(1, message("2", "")), ItemEnded(1, message("2", "Two"))]
+    events = run_of(message("1", "One"))[:-1]
+    events += [ItemStarted(1, message("2", "")), ItemEnded(1, message("2", "Two"))]
 
-    chunks = [chunk for event in [*first, *second] for chunk in view.show(event)]
+    chunks = [chunk for event in events for chunk in view.show(event)]
 
     assert host_functions.reduce(chunks) == view.items
     assert [message_text(item) for item in view.items] == ["One", "Two"]

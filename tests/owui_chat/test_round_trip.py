@@ -17,7 +17,7 @@ from openai_responses.items import (
     replayed,
     without_orphans,
 )
-from openai_responses.run_events import RunEvent
+from openai_responses.run_events import ItemEnded, ItemStarted, RunEvent
 from owui_chat.history import build_input
 from owui_chat.markers import has_marker
 from owui_chat.messages import read_messages
@@ -53,7 +53,9 @@ ASKED_ITEM = {
 # ------------------------------------------------------------- as the host does
 
 
-def stored_by_host(rounds: Sequence[Round]) -> tuple[list[Item], dict[str, Record]]:
+def stored_by_host(
+    host: HostFunctions, rounds: Sequence[Round]
+) -> tuple[list[Item], dict[str, Record]]:
     """Run the rounds, the host's tools in between: its output items, our records."""
     output: list[Item] = []
     records: dict[str, Record] = {}
@@ -63,8 +65,9 @@ def stored_by_host(rounds: Sequence[Round]) -> tuple[list[Item], dict[str, Recor
         told = tell(events, pending, ids=ids)
         pending = told.pending
         records |= told.records
-        output += [_written_anew(item) for item in told.view.items]
-        output += [_result(item) for item in told.view.items if is_call(item)]
+        shown = host.reduce([chunk for chunk in told.chunks if "type" in chunk])
+        output += [_written_anew(item) for item in shown]
+        output += [_result(item) for item in shown if is_call(item)]
     return _cleaned(output), records
 
 
@@ -103,7 +106,7 @@ def _cleaned(output: list[Item]) -> list[Item]:
 
 def sent_next(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
     """What the next turn sends of the rounds."""
-    output, records = stored_by_host(rounds)
+    output, records = stored_by_host(host, rounds)
     chat = {message_key("m-1"): write_records(records)}
     messages = [ASKED, *host.convert(output), ASKED]
     instructions, stretches = read_messages(messages)
@@ -122,25 +125,37 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
     """The items of the rounds as they are sent back, the outputs in their place."""
     items: list[Item] = []
     for events in rounds:
-        ended = [item for item in ended_items(events) if _survives(item)]
-        items += [_as_recorded(item, place, ended) for place, item in enumerate(ended)]
-        items += [_cut_off(events)] if _cut_off(events) else []
-        items += [_answered(item) for item in ended if is_call(item)]
+        known = [item for item in _items(events) if _survives(item)]
+        if not items and known and _stands_alone(known[0]):
+            known[0] = _plain(message_text(known[0]).strip())
+        items += map(replayed, known)
+        items += [
+            _answered(item) for item in known if item_type(item) == "function_call"
+        ]
     return without_orphans([*items, ASKED_ITEM])[:-1]
+
+
+def _items(events: Round) -> list[Item]:
+    """The items that ended, then the message that broke off, as far as it came."""
+    items = ended_items(events)
+    for index, text in texts_of(events).items():
+        [begun] = [
+            e.item for e in events if isinstance(e, ItemStarted) and e.index == index
+        ]
+        if not any(isinstance(e, ItemEnded) and e.index == index for e in events):
+            items.append({**begun, "content": _plain(text.strip())["content"]})
+    return items
 
 
 def _survives(item: Item) -> bool:
     if item_type(item) == "reasoning":
         return bool(item.get("encrypted_content"))
-    return item_type(item) == "function_call" or bool(message_text(item).strip())
+    return is_call(item) or bool(message_text(item).strip())
 
 
-def _as_recorded(item: Item, place: int, ended: list[Item]) -> Item:
-    """The item; a first message that stands for itself has only its shown text."""
-    stands_alone = place == 0 and not item.get("phase")
-    if item_type(item) != "message" or not stands_alone:
-        return replayed(item)
-    return _plain(message_text(item).strip())
+def _stands_alone(item: Item) -> bool:
+    """Nothing but its shown text is known of a first message without a phase."""
+    return item_type(item) == "message" and not item.get("phase")
 
 
 def _plain(text: str) -> Item:
@@ -154,20 +169,6 @@ def _answered(item: Item) -> Item:
         "call_id": item["call_id"],
         "output": output,
     }
-
-
-def _cut_off(events: Round) -> Item:
-    """The message that broke off, as far as it came."""
-    ended = {e.index for e in events if type(e).__name__ == "ItemEnded"}  # type: ignore[union-attr]
-    for index, text in texts_of(events).items():
-        if index not in ended and text.strip():
-            [begun] = [
-                e.item
-                for e in events
-                if type(e).__name__ == "ItemStarted" and e.index == index  # type: ignore[union-attr]
-            ]
-            return {**_plain(text.strip()), **{k: v for k, v in begun.items() if k == "phase"}}
-    return {}
 
 
 # ------------------------------------------------------------- the tests
@@ -214,15 +215,18 @@ said = st.one_of(
     two_parts,
 )
 thought = st.builds(
-    lambda text, sealed: reasoning("x", text, **({} if sealed else {"encrypted_content": None})),
+    lambda text, sealed: reasoning(
+        "x", text, **({} if sealed else {"encrypted_content": None})
+    ),
     st.text(max_size=10),
     st.booleans(),
 )
 arguments = st.dictionaries(st.text(max_size=3), st.integers(), max_size=2)
 calls = arguments.map(lambda given: call("x", json.dumps(given)))
-spoken = st.lists(st.one_of(said, thought, st.just(search("x"))), max_size=5)
-rounds_of_tools = st.lists(
-    st.tuples(spoken, st.lists(calls, min_size=1, max_size=3)), max_size=3
+words = st.one_of(said, thought, st.just(search("x")))
+spoken = st.lists(words, max_size=5)
+round_of_tools = st.builds(
+    lambda items, last: [*items, last], st.lists(words | calls, max_size=5), calls
 )
 
 
@@ -246,14 +250,14 @@ def _named(rounds: list[list[Item]]) -> list[list[Item]]:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-@given(rounds_of_tools, spoken)
+@given(st.lists(round_of_tools, max_size=3), spoken)
 def test_any_run_is_replayed_as_it_came(
     host_functions: HostFunctions,
-    tool_rounds: list[tuple[list[Item], list[Item]]],
+    tool_rounds: list[list[Item]],
     last: list[Item],
 ) -> None:
     """Rounds of tools with words and thoughts between them, then an answer."""
-    named = _named([*([*words, *called] for words, called in tool_rounds), last])
+    named = _named([*tool_rounds, last])
     rounds = [run_of(*items) for items in named]
 
     assert sent_next(host_functions, rounds) == expected(rounds)
@@ -262,7 +266,7 @@ def test_any_run_is_replayed_as_it_came(
 def test_lost_record_loses_only_what_it_held(host_functions: HostFunctions) -> None:
     """A chat whose JSON was exported without its keys still reads."""
     rounds = [run_of(reasoning("1"), call("1")), run_of(message("1", "Rain."))]
-    output, _ = stored_by_host(rounds)
+    output, _ = stored_by_host(host_functions, rounds)
 
     _, stretches = read_messages([ASKED, *host_functions.convert(output)])
     items = build_input(stretches, {}, ORIGIN)
@@ -272,7 +276,5 @@ def test_lost_record_loses_only_what_it_held(host_functions: HostFunctions) -> N
         "function_call_output",
         "message",
     ]
-    assert without(items[1], "arguments") == without(
-        replayed(call("1")), "arguments"
-    )
+    assert without(items[1], "arguments") == without(replayed(call("1")), "arguments")
     assert items[-1] == _plain("Rain.")

@@ -1,0 +1,135 @@
+"""The lines of the audit log: JSON, one line an event, and no word that somebody said.
+
+===================  ======================  =======  =======  =====
+field                 what it is              request  success  error
+===================  ======================  =======  =======  =====
+event                 `responses_api_` ...    x        x        x
+model                 as it was asked for     x        x        x
+response_model        as the server names it           x
+request_id            the caller's, one for   x        x        x
+                      all lines of a request
+response_format       text, json_object ...   x
+stream                true or false           x
+tool_count            tools offered           x
+input_message_count   messages in the input   x
+status_code           of HTTP; null if none            x        x
+code                  the server's word                         x
+param                 what it is about                          x
+error_type            the server's word                         x
+base_url_host         the server's name       x        x        x
+use_custom_base_url   it is not OpenAI's own  x        x        x
+===================  ======================  =======  =======  =====
+
+A field that an event has is always in its line: null where nothing is known, or where
+the value does not look like what it should be. These functions are not given a key, and
+of a payload or a response they read nothing but names, kinds and numbers.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from openai_responses.errors import ApiError
+from openai_responses.redaction import redacted
+
+_OPENAI_HOST = "api.openai.com"
+
+_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
+_FORMATS = frozenset({"text", "json_object", "json_schema"})
+
+
+def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str:
+    """Return the line for a request that is about to be sent to `host`."""
+    fields = {
+        "response_format": _response_format(payload),
+        "stream": payload.get("stream") is True,
+        "tool_count": len(_list(payload.get("tools"))),
+        "input_message_count": _message_count(payload.get("input")),
+    }
+    return _line("request", payload, host, request_id, fields)
+
+
+def audit_success(
+    payload: Mapping[str, Any],
+    host: str,
+    request_id: str,
+    response: Mapping[str, Any],
+    status: int = 200,
+) -> str:
+    """Return the line for an answer that came to its end, complete or not."""
+    fields = {
+        "response_model": _fitting(_MODEL_NAME, response.get("model")),
+        "status_code": status,
+    }
+    return _line("success", payload, host, request_id, fields)
+
+
+def audit_error(
+    payload: Mapping[str, Any],
+    host: str,
+    request_id: str,
+    error: ApiError,
+    status: int | None = None,
+) -> str:
+    """Return the line for a request that failed; no `status`, no answer."""
+    fields = {
+        "status_code": status,
+        "code": _fitting(_API_WORD, error.code),
+        "param": _fitting(_API_WORD, error.param),
+        "error_type": _fitting(_API_WORD, error.type),
+    }
+    return _line("error", payload, host, request_id, fields)
+
+
+def _line(
+    event: str,
+    payload: Mapping[str, Any],
+    host: str,
+    request_id: str,
+    fields: Mapping[str, Any],
+) -> str:
+    """Return the line: what all events have, around what this one has."""
+    known_host = _fitting(_HOST_NAME, host)
+    line = {
+        "event": f"responses_api_{event}",
+        "model": _fitting(_MODEL_NAME, payload.get("model")),
+        "request_id": _fitting(_LINE_ID, request_id),
+        **fields,
+        "base_url_host": known_host,
+        "use_custom_base_url": known_host != _OPENAI_HOST,
+    }
+    return json.dumps(line, separators=(",", ":"))
+
+
+def _fitting(shape: re.Pattern[str], value: object) -> str | None:
+    """Return `value` if it looks like what it should be, and like no secret."""
+    if not isinstance(value, str) or not shape.fullmatch(value):
+        return None
+    return value if redacted(value) == value else None
+
+
+def _response_format(payload: Mapping[str, Any]) -> str | None:
+    """Return the kind of format asked for; a schema itself is never read."""
+    wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
+    kind = wanted.get("type", "text")
+    return kind if isinstance(kind, str) and kind in _FORMATS else None
+
+
+def _message_count(items: object) -> int:
+    """Return how many messages there are; the API takes a text for one."""
+    if isinstance(items, str):
+        return 1
+    found = (_mapping_or_empty(item) for item in _list(items))
+    return sum(item.get("type", "message") == "message" for item in found if item)
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,55 @@
+"""What the host passes to one call of the pipe, for tests."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from owui_manifold.caller import Caller
+from owui_manifold.job import Asked
+from owui_manifold.valves import UserValves, Valves
+from simulator import Simulator
+
+Json = dict[str, Any]
+MODEL = "my_pipe.gpt-5.6-sol"
+USER = {"id": "user-1", "name": "Ada"}
+IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather in a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    },
+}
+
+
+def chat(*said: str, **more: Any) -> Json:
+    """A body whose messages are the user's and the assistant's in turn."""
+    roles = ("user", "assistant")
+    messages = [
+        {"role": roles[place % 2], "content": text} for place, text in enumerate(said)
+    ]
+    return {"model": MODEL, "messages": messages, "stream": True, **more}
+
+
+def valves_for(sim: Simulator, **more: Any) -> Valves:
+    """Settings that lead to the simulator."""
+    given = {"BASE_URL": sim.base_url, "API_KEY": sim.api_key, "LOG_LEVEL": "DEBUG"}
+    return Valves.model_validate({**given, **more})
+
+
+def asked_of(
+    body: Json,
+    valves: Valves,
+    caller: Caller | None = None,
+    user_valves: UserValves | None = None,
+    state: Any = None,
+) -> Asked:
+    """A call of the pipe for a stored chat."""
+    known = caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
+    return Asked(
+        body,
+        known,
+        valves,
+        user_valves or UserValves(),
+        SimpleNamespace() if state is None else state,
+    )

@@ -1,0 +1,147 @@
+"""What the pipe counts on in Open WebUI, name by name, in every supported version."""
+
+import ast
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosts.offline import HERE, NEWEST, OLDEST, host_environment, host_python
+
+pytestmark = pytest.mark.host
+
+PIPES = HERE.parents[1] / "pipes"
+PROBE = HERE / "contract_probe.py"
+
+# A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
+PROMISED = {
+    "env:VERSION": "str",
+    "models.chats:Chats.get_chat_by_id_and_user_id": "async (id, user_id)",
+    "models.chats:Chats.update_chat_by_id": "async (id, chat, *, touch)",
+}
+BROKEN = [
+    ("env:NO_SUCH_NAME", "str"),
+    ("no.such.module:Chats", "str"),
+    ("env:VERSION", "int"),
+    ("models.chats:Chats.no_such_method", "async (id)"),
+    ("models.chats:Chats.update_chat_by_id", "(id, chat, *, touch)"),
+    ("models.chats:Chats.update_chat_by_id", "async (chat, id, *, touch)"),
+    ("models.chats:Chats.update_chat_by_id", "async (id, chat, *, touched)"),
+    ("models.chats:Chats.update_chat_by_id", "async (id, chat, db, touch)"),
+    ("models.chats:Chats.update_chat_by_id", "async (id, *, touch)"),
+]
+
+
+def host_names(source: str) -> set[str]:
+    """The names of Open WebUI that `source` looks up, with what it takes from them."""
+    return {
+        name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for name in names_within(node)
+    }
+
+
+def names_within(function: ast.AST) -> Iterator[str]:
+    """The same for one function, whose variables may hold what was looked up."""
+    nodes = list(ast.walk(function))
+    held = {ast.unparse(node): name(node) for node in nodes if is_look_up(node)}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and is_look_up(node.value):
+            held[ast.unparse(node.targets[0])] = name(node.value)
+    taken = [
+        (held[ast.unparse(node.value)], node.attr)
+        for node in nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in held
+    ]
+    yield from (f"{holder}.{attribute}" for holder, attribute in taken)
+    yield from set(held.values()) - {holder for holder, _ in taken}
+
+
+def is_look_up(node: ast.AST) -> bool:
+    """Whether this is a call of `_host_name`."""
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "_host_name"
+
+
+def name(call: ast.AST) -> str:
+    """What is looked up, as PROMISED spells it; only literals can be checked here."""
+    assert isinstance(call, ast.Call)
+    module, attribute = map(ast.literal_eval, call.args)
+    return f"{module}:{attribute}"
+
+
+@pytest.fixture(scope="module", params=[OLDEST, NEWEST])
+def report(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    """What one version says about itself, with a database of its own."""
+    python, home = host_python(request.param), tmp_path_factory.mktemp("host")
+    environment = host_environment(python, home)
+    environment["PYTHONPATH"] += f":{PIPES}"
+    for directory in ("DATA_DIR", "STATIC_DIR"):
+        Path(environment[directory]).mkdir()
+    done = subprocess.run(
+        [python, "-P", PROBE],  # tests/hosts has an open_webui.py of its own
+        input=json.dumps([*PROMISED.items(), *BROKEN]),
+        env=environment,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_name_has_its_row() -> None:
+    """A new name needs a promise, and a row that nobody needs goes."""
+    source = (PIPES / "owui_manifold/host.py").read_text()
+
+    assert host_names(source) == set(PROMISED)
+
+
+def test_names_are_found_however_they_are_used() -> None:
+    """Called at once, kept in a variable, or used as they are."""
+    source = """
+async def many():
+    files = _host_name("models.files", "Files")
+    await files.insert(1)
+    files.get(2)
+    form = _host_name("models.files", "FileForm")
+    return form(_host_name("env", "VERSION"), _host_name("config", "A").b)
+
+async def other(files):
+    files.not_the_hosts()
+"""
+
+    assert host_names(source) == {
+        *("models.files:Files.insert", "models.files:Files.get"),
+        *("models.files:FileForm", "env:VERSION", "config:A.b"),
+    }
+
+
+def test_the_host_keeps_its_promises(report: Any) -> None:
+    """Every name is there and takes what the pipe gives; every lie is found."""
+    broken = [tuple(row[:2]) for row in report["broken"]]
+
+    assert broken == BROKEN, report["broken"]
+
+
+def test_writing_a_key_leaves_the_rest_of_the_chat(report: Any) -> None:
+    """One top-level key is replaced whole; the chat does not move in the list."""
+    seen = report["chat"]
+
+    assert seen["before"]["history"]["messages"]["a"]["content"] == "So."
+    assert seen["after"] == seen["before"] | {"ours": {"second": 2}}
+    assert seen["updated_at"] == 1
+
+
+def test_a_chat_is_its_owners(report: Any) -> None:
+    """Nobody else reads it, and nothing is written where no chat is."""
+    seen = report["chat"]
+
+    assert seen["to somebody else"] is None
+    assert seen["stored"] == [True, True, False]

@@ -1,0 +1,71 @@
+"""The oldest Open WebUI that the pipe supports.
+
+The tests are those of the newest one, imported; the fixtures here put another server
+under them.
+"""
+
+# ruff: noqa: F401 - pytest runs what is imported
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from hosts.offline import OLDEST
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import install_pipe
+from hosts.test_bad_input import PIPE, test_a_wrong_key, test_no_key
+from hosts.test_chat import (
+    test_a_page_with_streaming_off,
+    test_a_temporary_chat_holds_no_marker,
+    test_a_title_task_is_short_and_sees_no_marker,
+    test_an_answer_streams_as_the_hosts_own,
+    test_regenerate_leaves_the_first_answer_out,
+    test_stop_closes_the_connection_and_keeps_the_text,
+    test_the_second_turn_sends_what_the_first_received,
+    test_what_the_chat_row_holds,
+)
+from hosts.test_plain_http import (
+    test_a_failure_in_a_stream_is_an_error_chunk,
+    test_a_stream_of_chat_chunks,
+    test_one_complete_result,
+)
+from hosts.test_tools_delegated import (
+    test_reasoning_survives_the_rounds_and_the_turn,
+    test_the_card_is_the_hosts_own,
+)
+from hosts.users import User
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+
+@pytest_asyncio.fixture(scope="module")
+async def server() -> AsyncIterator[OpenWebUI]:
+    """A real Open WebUI of the oldest version, for this file alone."""
+    async with OpenWebUI(version=OLDEST) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def admin(server: OpenWebUI) -> User:
+    """Its administrator."""
+    return server.admin
+
+
+@pytest_asyncio.fixture(scope="module")
+async def member(admin: User) -> AsyncIterator[User]:
+    """An ordinary user there."""
+    async with await admin.add_user("member@example.com", "member") as signed_in:
+        yield signed_in
+
+
+@pytest_asyncio.fixture(scope="module")
+async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
+    """The built pipe, installed there for everybody: the ids of its models."""
+    return await install_pipe(admin, PIPE, pipe_source, pipe_valves)
+
+
+@pytest.mark.asyncio
+async def test_this_is_the_oldest(admin: User) -> None:
+    """Without this, another server under the tests would go unnoticed."""
+    assert (await admin.call("GET", "/api/version"))["version"] == OLDEST

@@ -1,0 +1,209 @@
+"""The audit log tells what was asked of whom and how it ended, and quotes nobody."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.audit import audit_error, audit_request, audit_success
+from openai_responses.errors import ApiError
+from openai_responses.redaction import redacted
+from openai_responses.transport import Endpoint
+
+CANARY = "sk-canary-7c1e5f"
+SPOKEN = "Canary words"
+ID = "01KAB2C3D4E5F6G7H8J9KAMBNC"
+HOST = "api.openai.com"
+PAYLOAD: dict[str, Any] = {
+    "model": "gpt-6.1-sol",
+    "instructions": SPOKEN,
+    "input": [
+        {"type": "message", "role": "user", "content": SPOKEN},
+        {"type": "reasoning", "encrypted_content": CANARY, "summary": []},
+        {"type": "function_call", "name": SPOKEN, "arguments": SPOKEN, "call_id": "c"},
+        {"type": "function_call_output", "output": SPOKEN, "call_id": "c"},
+        {"role": "user", "content": SPOKEN},
+    ],
+    "stream": True,
+    "store": False,
+    "tools": [
+        {"type": "function", "name": SPOKEN, "parameters": {"title": SPOKEN}},
+        {"type": "mcp", "headers": {"Authorization": f"Bearer {CANARY}"}},
+    ],
+    "text": {"format": {"type": "json_schema", "name": SPOKEN, "schema": {SPOKEN: 1}}},
+    "metadata": {"note": SPOKEN},
+}
+RESPONSE: dict[str, Any] = {
+    "id": "resp_1",
+    "model": "gpt-6.1-sol-2026-10-01",
+    "output": [{"type": "message", "content": SPOKEN}],
+    "metadata": {"note": CANARY},
+}
+REFUSED = ApiError(
+    "invalid_value", "invalid_request_error", "input[3].content", f"{CANARY} {SPOKEN}"
+)
+
+
+def test_a_request() -> None:
+    """It says what kind of thing was sent."""
+    assert json.loads(audit_request(PAYLOAD, HOST, ID)) == {
+        "event": "responses_api_request",
+        "model": "gpt-6.1-sol",
+        "request_id": ID,
+        "response_format": "json_schema",
+        "stream": True,
+        "tool_count": 2,
+        "input_message_count": 2,
+        "base_url_host": "api.openai.com",
+        "use_custom_base_url": False,
+    }
+
+
+def test_a_success() -> None:
+    """It says which model answered."""
+    assert json.loads(audit_success(PAYLOAD, "gateway.example", ID, RESPONSE)) == {
+        "event": "responses_api_success",
+        "model": "gpt-6.1-sol",
+        "request_id": ID,
+        "response_model": "gpt-6.1-sol-2026-10-01",
+        "status_code": 200,
+        "base_url_host": "gateway.example",
+        "use_custom_base_url": True,
+    }
+
+
+def test_an_error() -> None:
+    """It says what was wrong in the API's words, and not in sentences."""
+    assert json.loads(audit_error(PAYLOAD, HOST, ID, REFUSED, 400)) == {
+        "event": "responses_api_error",
+        "model": "gpt-6.1-sol",
+        "request_id": ID,
+        "status_code": 400,
+        "code": "invalid_value",
+        "param": "input[3].content",
+        "error_type": "invalid_request_error",
+        "base_url_host": "api.openai.com",
+        "use_custom_base_url": False,
+    }
+
+
+def test_no_answer_at_all() -> None:
+    """What nobody knows is null."""
+    line = json.loads(audit_error(PAYLOAD, HOST, ID, ApiError()))
+
+    assert [line[name] for name in ("status_code", "code", "param", "error_type")] == (
+        [None] * 4
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, "text"),
+        ({}, "text"),
+        ({"format": None}, "text"),
+        ({"format": {"type": "json_object"}}, "json_object"),
+        ({"format": {"type": SPOKEN}}, None),
+        ({"format": {"type": [SPOKEN]}}, None),
+    ],
+)
+def test_response_format(text: object, expected: str | None) -> None:
+    """Without one the API answers in text; a kind that nobody knows is not told."""
+    line = json.loads(audit_request({**PAYLOAD, "text": text}, HOST, ID))
+
+    assert line["response_format"] == expected
+
+
+@pytest.mark.parametrize(
+    ("items", "count"), [("hello", 1), (None, 0), ([], 0), ([1, None, {}], 0)]
+)
+def test_input_message_count(items: object, count: int) -> None:
+    """A text is one message; what is none does not count."""
+    line = json.loads(audit_request({"input": items}, HOST, ID))
+
+    assert (line["input_message_count"], line["tool_count"]) == (count, 0)
+    assert line["stream"] is False
+
+
+def all_lines(word: str) -> list[str]:
+    """The three lines, with a word in every place that takes a text."""
+    payload = {**PAYLOAD, "model": word}
+    response = {**RESPONSE, "model": word, "id": word}
+    error = ApiError(word, word, word, word)
+    return [
+        audit_request(payload, word, word),
+        audit_success(payload, word, word, response),
+        audit_error(payload, word, word, error, 401),
+    ]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        CANARY,
+        f"Bearer {CANARY}",
+        f"Authorization: {CANARY}",
+        SPOKEN,
+        f'","x":"{SPOKEN}',
+        f"a\n{SPOKEN}",
+        f"http://me:{CANARY}@host",
+        f"eyJhbGciOiJ.eyJzdWIi.{CANARY}",
+    ],
+)
+def test_no_canary_in_any_place(word: str) -> None:
+    """Neither a key nor a sentence passes, wherever it is planted."""
+    for line in all_lines(word):
+        assert "canary" not in line.lower()
+        assert "\n" not in line
+        assert json.loads(line)["event"].startswith("responses_api_")
+
+
+def test_nothing_of_an_endpoint_but_its_host() -> None:
+    """The key stays behind, and so does the path."""
+    endpoint = Endpoint(f"https://gateway.example/{CANARY}/v1", CANARY)
+    lines = [
+        audit_request(PAYLOAD, endpoint.host, ID),
+        audit_success(PAYLOAD, endpoint.host, ID, RESPONSE),
+        audit_error(PAYLOAD, endpoint.host, ID, REFUSED, 401),
+    ]
+
+    for line in lines:
+        assert "canary" not in line.lower()
+        assert '"base_url_host":"gateway.example"' in line
+
+
+WIRE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+FIELDS = st.sampled_from(["model", "input", "tools", "text", "stream", "format"])
+
+
+@given(st.dictionaries(FIELDS, WIRE), st.text(), WIRE)
+def test_anything_makes_a_line(
+    payload: dict[str, Any], word: str, other: object
+) -> None:
+    """Whatever is in a payload or a response, there is one line of JSON."""
+    response = {"model": other}
+    for line in (
+        audit_request(payload, word, word),
+        audit_success(payload, word, word, response),
+        audit_error(payload, word, word, ApiError(word, word, word), None),
+    ):
+        assert line.isascii()
+        assert len(line.splitlines()) == 1
+        assert isinstance(json.loads(line), dict)
+
+
+def test_redaction_leaves_the_lines_alone() -> None:
+    """So they may go through the log as any other line."""
+    lines = [
+        audit_request(PAYLOAD, HOST, ID),
+        audit_success(PAYLOAD, HOST, ID, RESPONSE),
+        audit_error(PAYLOAD, HOST, ID, REFUSED, 400),
+    ]
+
+    assert [redacted(line, [CANARY]) for line in lines] == lines

@@ -1,0 +1,40 @@
+"""Requests for servers that check more strictly than OpenAI."""
+
+from openai_responses.compat import strict_payload
+
+CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
+THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+USER = {"type": "message", "role": "user", "content": []}
+ANSWER = {
+    "type": "message",
+    "role": "assistant",
+    "phase": "final_answer",
+    "content": [{"type": "output_text", "text": "Yes.", "annotations": []}],
+}
+
+
+def test_only_what_everybody_knows_is_sent() -> None:
+    """Keys of OpenAI alone would be refused as unknown."""
+    payload = {
+        "model": "m",
+        "input": [],
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "prompt_cache_key": "k",
+        "safety_identifier": "s",
+        "context_management": [],
+    }
+    assert strict_payload(payload).keys() == {"model", "input", "store", "include"}
+
+
+def test_items_get_ids_that_never_change() -> None:
+    """The same history is the same bytes on every turn."""
+    payload = {"input": [USER, THOUGHT, CALL, ANSWER]}
+    user, thought, call, answer = strict_payload(payload)["input"]
+    assert user == USER
+    assert thought["id"].startswith("rs_")
+    assert call["id"].startswith("fc_")
+    assert {**call, "id": None} == {**CALL, "id": None}
+    assert answer == {"role": "assistant", "content": "Yes."}
+    assert strict_payload(payload) == strict_payload(payload)
+    assert payload == {"input": [USER, THOUGHT, CALL, ANSWER]}

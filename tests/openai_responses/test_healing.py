@@ -1,0 +1,132 @@
+"""Refusals whose cause can be left out; the words are those of the reference."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.errors import ApiError
+from openai_responses.healing import Healed, healed
+from openai_responses.request import ResponsesRequest
+
+USER = {"type": "message", "role": "user", "content": [{"type": "input_text"}]}
+THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f"}
+
+
+def request(**fields: Any) -> ResponsesRequest:
+    """A request with reasoning in its history."""
+    reasoning = {"effort": "none", "summary": "auto"}
+    asked = {"model": "m", "input": [USER, THOUGHT, CALL], "reasoning": reasoning}
+    return ResponsesRequest(**(asked | fields))
+
+
+def remedy(error: ApiError, **fields: Any) -> Healed:
+    """The remedy that there must be."""
+    found = healed(request(**fields), error)
+    assert found is not None
+    assert found.sentence
+    return found
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError("invalid_encrypted_content", message="whatever"),
+        ApiError(
+            message="Item 'rs_1' of type 'reasoning' was provided without its "
+            "required following item."
+        ),
+        ApiError(
+            message="Item 'msg_1' of type 'message' was provided without its required "
+            "'reasoning' item: 'rs_1'."
+        ),
+        ApiError(
+            message="Item with id 'rs_1' not found. Items are not persisted when "
+            "`store` is set to false."
+        ),
+        ApiError(message="Duplicate item found with id rs_1. Remove duplicate items"),
+        ApiError(
+            message="Invalid 'input[3].id': 'x'. Expected an ID that begins with 'rs'."
+        ),
+        ApiError(message="The encrypted content gAAA could not be verified."),
+    ],
+)
+def test_reasoning_that_is_not_accepted_is_left_out(error: ApiError) -> None:
+    """All of it, and the ids: one item does not tell which is meant."""
+    found = remedy(error)
+    assert found.cause == "reasoning"
+    assert found.request.input == [USER, _no_id(CALL)]
+    assert found.request.reasoning == request().reasoning
+
+
+def _no_id(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key != "id"}
+
+
+def test_nothing_to_leave_out_is_no_remedy() -> None:
+    """The same request would be refused again."""
+    error = ApiError("invalid_encrypted_content")
+    assert healed(request(input=[USER]), error) is None
+
+
+def test_a_summary_that_is_not_allowed() -> None:
+    """The effort stays."""
+    found = remedy(ApiError("unsupported_value", param="reasoning.summary"))
+    assert found.cause == "summary"
+    assert found.request.reasoning == {"effort": "none"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError(message="Your organization must be verified to stream this model."),
+        ApiError("unsupported_value", param="stream"),
+    ],
+)
+def test_a_stream_that_is_not_allowed(error: ApiError) -> None:
+    """The answer then comes in one piece."""
+    assert remedy(error).request.stream is False
+    assert healed(request(stream=False), error) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "nearest"),
+    [
+        ("none", "'minimal', 'low', 'medium', and 'high'", "minimal"),
+        ("max", "'low', 'medium', and 'high'", "high"),
+        ("minimal", "'none', 'low' and 'high'", "none"),
+        ("xhigh", "'high'", "high"),
+    ],
+)
+def test_an_effort_that_the_model_lacks(asked: str, named: str, nearest: str) -> None:
+    """The nearest of those that the error names is taken."""
+    message = (
+        f"Unsupported value: '{asked}' is not supported with the 'gpt-5' model. "
+        f"Supported values are: {named}."
+    )
+    error = ApiError("unsupported_value", param="reasoning.effort", message=message)
+    found = remedy(error, reasoning={"effort": asked, "summary": "auto"})
+    assert found.cause == "effort"
+    assert found.request.reasoning == {"effort": nearest, "summary": "auto"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ApiError("unsupported_value", param="reasoning.effort", message="no values"),
+        ApiError("invalid_prompt", message="no"),
+        ApiError("unsupported_parameter", param="temperature"),
+        ApiError(),
+    ],
+)
+def test_other_refusals_stand(error: ApiError) -> None:
+    """What we do not understand we do not change."""
+    assert healed(request(), error) is None
+
+
+def test_the_request_itself_is_untouched() -> None:
+    """A remedy is a new request."""
+    before = request()
+    copy = before.model_copy(deep=True)
+    healed(before, ApiError("invalid_encrypted_content"))
+    assert before == copy

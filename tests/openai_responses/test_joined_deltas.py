@@ -1,0 +1,73 @@
+"""Neighbouring deltas of one text are one delta."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.events import (
+    Delta,
+    ItemAdded,
+    StreamEvent,
+    Unknown,
+    Whole,
+    joined_deltas,
+)
+from openai_responses.run_events import joined
+from openai_responses.turn import Turn
+
+ADDED = [ItemAdded(index, {"type": "message", "id": f"m{index}"}) for index in (0, 1)]
+
+
+def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> Delta:
+    """More of a text."""
+    return Delta(kind, index, part, text)
+
+
+def test_neighbours_become_one() -> None:
+    """Deltas of the same text are joined in order, up to any other event."""
+    events: list[StreamEvent] = [ADDED[0], delta("a"), delta("b"), Unknown("x")]
+
+    assert joined_deltas([*events, delta("c")]) == [
+        ADDED[0],
+        delta("ab"),
+        Unknown("x"),
+        delta("c"),
+    ]
+
+
+def test_other_texts_stay_apart() -> None:
+    """Another item, kind or part is another text; equal other events all stay."""
+    events: list[StreamEvent] = [
+        delta("a"),
+        delta("b", index=1),
+        delta("c", kind="refusal"),
+        delta("d", part=1),
+        Whole("text", 0, 1, "d"),
+        Whole("text", 0, 1, "d"),
+    ]
+
+    assert joined_deltas(events) == events
+    assert joined_deltas([]) == []
+
+
+_EVENTS = st.lists(
+    st.builds(
+        delta,
+        st.text(max_size=3),
+        st.integers(0, 1),
+        st.sampled_from(["text", "refusal"]),
+        st.integers(0, 1),
+    )
+    | st.sampled_from([*ADDED, Unknown("keepalive"), Whole("text", 0, 0, "abc")])
+)
+
+
+@given(events=_EVENTS)
+def test_turn_says_the_same(events: list[StreamEvent]) -> None:
+    """A turn means the same whether its deltas were joined before it or after it."""
+    before, after = Turn(), Turn()
+
+    early = [told for event in joined_deltas(events) for told in before.feed(event)]
+    late = [told for event in events for told in after.feed(event)]
+
+    assert joined(early) == joined(late)
+    assert joined(before.close()) == joined(after.close())

@@ -1,0 +1,186 @@
+"""No secret comes through, in whatever form it travels; the rest stays readable."""
+
+import json
+from base64 import b64encode, urlsafe_b64encode
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from openai_responses.redaction import redacted
+
+KEY = "sk-canary-7c1e5f"
+ODD = 'p+ä/"?w d'
+MEGABYTE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"the key {KEY}.", "the key [redacted]."),
+        (f"({KEY}, next)", "([redacted], next)"),
+        ("provided: sk-simul***********ry-1. See", "provided: [redacted]. See"),
+        ("API key provided: ab******yz. See", "API key provided: [redacted] See"),
+        ("using Bearer abc.def-123/=, and", "using Bearer [redacted], and"),
+        ("BEARER%20abcdef1234 x", "BEARER%20[redacted] x"),
+        ("a Basic dXNlcjpwYXNz header", "a Basic [redacted] header"),
+        ("api-key: 0123456789abcdef here", "api-key: [redacted] here"),
+        ("X-API-Key=0123456789abcdef", "X-API-Key=[redacted]"),
+        ('{"api_key": "abc", "n": 1}', '{"api_key": "[redacted]", "n": 1}'),
+        ("password='hunter 2' x", "password='[redacted]' x"),
+        ("password=hunter 2", "password=[redacted] 2"),
+        ('"client_secret":"abc"', '"client_secret":"[redacted]"'),
+        ("refresh_token=abc&x=1", "refresh_token=[redacted]&x=1"),
+        ("Authorization: Digest a=1, b=2\nnext", "Authorization: [redacted]\nnext"),
+        ("-H 'Authorization: Token abc' -v", "-H 'Authorization: [redacted]' -v"),
+        ("{'Authorization': 'Token abc'}", "{'Authorization': '[redacted]'}"),
+        (r"{\"Authorization\": \"Token a\"}", r"{\"Authorization\": \"[redacted]\"}"),
+        ("(b'Proxy-Authorization', b'T a')", "(b'Proxy-Authorization', b'[redacted]')"),
+        ("Set-Cookie: a=b; Path=/\r\nX: 1", "Set-Cookie: [redacted]\r\nX: 1"),
+        (r"Cookie: a=b; c=d\r\nX: 1", r"Cookie: [redacted]\r\nX: 1"),
+        ("cookies=['a=b']", "cookies=['[redacted]']"),
+        ("http://me:pa@ss@host:1/x", "http://[redacted]@host:1/x"),
+        ("socks5://token@host", "socks5://[redacted]@host"),
+        ("/x?key=abc&n=1", "/x?key=[redacted]&n=1"),
+        ("/x?n=1&access_token=abc#top", "/x?n=1&access_token=[redacted]#top"),
+        ("eyJhbGciOiJI.eyJzdWIi.SflKxw x", "[redacted] x"),
+        (f"gAAAAA{'Bx-_' * 20}== x", "[redacted] x"),
+        ('"encrypted_content":"short"', '"encrypted_content":"[redacted]"'),
+        (f"ghp_{'a1' * 18}", "[redacted]"),
+    ],
+)
+def test_what_looks_like_a_secret(text: str, expected: str) -> None:
+    """It is replaced, and its name is kept."""
+    assert redacted(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a task-force of sk-ill, disk-usage-report",
+        "Basic understanding, a bearer of news",
+        "max_output_tokens: 5, prompt_cache_key is set",
+        "https://example.com/a@b?mail=me@example.com",
+        "Authorization is required; cookies are off",
+        "gpt-6.1-sol: 3 input items, stream, kept, native",
+        "input[3].content[0].text",
+        '{"input_tokens": 12, "request_id": "01KAB2C3D4E5F6G7H8J9KAMBNC"}',
+    ],
+)
+def test_ordinary_text_stays(text: str) -> None:
+    """Words that merely resemble a secret are left alone."""
+    assert redacted(text) == text
+
+
+@pytest.mark.parametrize(
+    "secret", [KEY, "tuesday afternoon", ODD, "пароль", "a\ud800bcdef"]
+)
+def test_every_form_of_a_known_secret(secret: str) -> None:
+    """As it is, in an address, in JSON, in base64."""
+    raw = secret.encode("utf-8", "surrogatepass")
+    forms = [
+        secret,
+        secret.upper(),
+        quote(raw),
+        quote(raw, safe=""),
+        quote_plus(raw),
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+    ]
+
+    for form in forms:
+        assert redacted(f"<{form}>", [secret]) == "<[redacted]>"
+
+
+@pytest.mark.parametrize("user", ["", "u", "us", "user", "änne"])
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+def test_a_known_password_inside_base64(user: str, encode: object) -> None:
+    """Whatever user name stands in front of it; a few bits at the seams remain."""
+    assert callable(encode)
+    pair = encode(f"{user}:correct horse??>>".encode()).decode().replace("=", "")
+
+    left = redacted(f"<{pair}>", ["correct horse??>>"])
+
+    assert "[redacted]" in left
+    assert len(left.replace("[redacted]", "")) <= len(user) * 2 + 8
+
+
+def test_the_longest_secret_wins() -> None:
+    """A secret that begins like another leaves no tail."""
+    assert redacted("tuesday2024", ["tuesday", "tuesday2024"]) == "[redacted]"
+
+
+@pytest.mark.parametrize("secret", ["", "a", "abcde", "  abcde  "])
+def test_short_secrets_are_ignored(secret: str) -> None:
+    """They would be found in ordinary words."""
+    assert redacted("abcde is a word", [secret]) == "abcde is a word"
+
+
+def test_spaces_around_a_secret_do_not_count() -> None:
+    """A key that was pasted with a line break is sent without it."""
+    assert redacted("wednesday", [" wednesday\n"]) == "[redacted]"
+
+
+PIECES = [
+    *("sk-", "abcdef1", "eyJ", ".", "gAAAA", "Bearer ", "Basic ", "Authorization"),
+    *(": ", ":", "=", '"', "'", "\\", "\\n", "\n", " ", "[redacted]", "[red", "acted]"),
+    *("cookie", "api-key", "http", "://", "me:pw", "@", "/", "?", "&", "token=", "b'"),
+    *(
+        "(",
+        "[",
+        ",",
+        "password",
+        "encrypted_content",
+        "x" * 25,
+        "_",
+        "-",
+        "ä",
+        "\ud800",
+    ),
+]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text()
+KNOWN = st.lists(
+    st.sampled_from([KEY, "redacted", "[redac", "acted]", "abcdef", "ization: "])
+)
+
+
+@given(TEXTS, KNOWN)
+@example("abcdef[sk-abcdef1", ["abcdef["])
+@example('Authorization: \\"x', [])
+def test_a_second_time_changes_nothing(text: str, secrets: list[str]) -> None:
+    """What was redacted is not redacted again."""
+    once = redacted(text, secrets)
+
+    assert redacted(once, secrets) == once
+
+
+@given(TEXTS, TEXTS, st.sampled_from([KEY, "tuesday afternoon", ODD]))
+def test_a_known_secret_is_gone_wherever_it_stands(
+    before: str, after: str, secret: str
+) -> None:
+    """No neighbour protects it."""
+    assert secret not in redacted(f"{before}{secret}{after}", [secret])
+
+
+@given(TEXTS)
+def test_a_key_is_gone_wherever_a_word_can_begin(before: str) -> None:
+    """Also when nobody told its value."""
+    assert KEY not in redacted(f"{before} {KEY}")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("eyJ", "eyJ-", "eyJabcdefg.", "-sk", "gAAAA", "bearer ", "Basic ", "Basic a"),
+        *("authorization", "authorization:", "authorization '", "authorization , "),
+        *("cookie: ", "api key provided", "password \t", "password= '", "://", "://a"),
+        *("?", "?a", "?kkey", "&token=", "\\", "[", "[redacted", "[redacted]", "x"),
+    ],
+)
+def test_a_megabyte_of_anything_ends(piece: str) -> None:
+    """The time grows with the length alone: anything more would take minutes here."""
+    text = piece * (MEGABYTE // len(piece))
+
+    assert "!" not in redacted(text, ["xxxxxxx!", "a=a=a=!"])

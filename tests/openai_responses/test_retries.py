@@ -1,0 +1,124 @@
+"""When a request is sent again, and after how long."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.errors import ApiError
+from openai_responses.retries import (
+    QUOTA_CODES,
+    RetryPolicy,
+    Setback,
+    read_setback,
+    retry_wait,
+)
+
+THREE = RetryPolicy(max_retries=3, max_wait=60)
+NOW = 1_795_000_000.0
+
+
+def wait(setback: Setback, attempt: int = 0, policy: RetryPolicy = THREE) -> object:
+    """The wait without jitter."""
+    return retry_wait(policy, attempt, setback, 0.0)
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 520, 524])
+def test_a_passing_trouble_is_waited_for(status: int) -> None:
+    """The server may be better in half a second."""
+    assert wait(Setback(status)) == 0.5
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_what_will_not_change_is_not_tried_again(status: int) -> None:
+    """The same request gets the same refusal."""
+    assert wait(Setback(status)) is None
+
+
+def test_no_answer_at_all_is_tried_again() -> None:
+    """A refused connection or a timeout carries no status."""
+    assert wait(Setback()) == 0.5
+
+
+@pytest.mark.parametrize("code", sorted(QUOTA_CODES) + ["team_spend_limit_exceeded"])
+@pytest.mark.parametrize("as_type", [False, True])
+def test_a_used_up_quota_is_never_tried_again(code: str, as_type: bool) -> None:
+    """Not even when the server says so."""
+    error = ApiError(type=code) if as_type and code in QUOTA_CODES else ApiError(code)
+    assert wait(Setback(429, error, after=1, wanted=True)) is None
+
+
+def test_the_servers_wish_overrides_the_status() -> None:
+    """`x-should-retry` counts both ways."""
+    assert wait(Setback(400, wanted=True)) == 0.5
+    assert wait(Setback(503, wanted=False)) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "again"),
+    [
+        ("server_error", True),
+        ("rate_limit_exceeded", True),
+        ("server_is_overloaded", True),
+        ("invalid_prompt", False),
+    ],
+)
+def test_an_error_as_the_only_event(code: str, again: bool) -> None:
+    """A stream that begins with an error is judged by its code."""
+    assert (wait(Setback(200, ApiError(code))) is not None) is again
+
+
+def test_the_waits_grow_to_eight_seconds() -> None:
+    """Doubling from half a second, less up to a quarter."""
+    many = RetryPolicy(max_retries=10, max_wait=60)
+    waits = [wait(Setback(500), attempt, many) for attempt in range(6)]
+    assert waits == [0.5, 1, 2, 4, 8, 8]
+    assert retry_wait(many, 1, Setback(500), 1.0) == 0.75
+
+
+def test_the_number_of_retries_is_limited() -> None:
+    """None means none."""
+    assert wait(Setback(500), 3) is None
+    assert wait(Setback(500), 0, RetryPolicy(0)) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "after"),
+    [
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": "0.25"}, 0.25),
+        ({"retry-after": "Tue, 17 Nov 2026 13:06:50 GMT"}, 10.0),
+        ({"retry-after": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({}, None),
+    ],
+)
+def test_what_the_server_asks_for(headers: dict[str, str], after: float | None) -> None:
+    """Milliseconds, seconds or a date; nonsense is no wish."""
+    now = 1_794_920_800.0
+    assert read_setback(429, ApiError(), headers, now).after == after
+
+
+def test_a_wait_above_the_limit_means_no_retry() -> None:
+    """Nobody looks at a chat for ten minutes."""
+    assert wait(Setback(429, after=60.0)) == 60.0
+    assert wait(Setback(429, after=60.1)) is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["retry-after", "retry-after-ms", "x-should-retry"]), st.text()
+    ),
+    st.integers(100, 599),
+    st.floats(0, 1),
+)
+def test_any_header_gives_a_bounded_wait(
+    headers: dict[str, str], status: int, jitter: float
+) -> None:
+    """Whatever a server sends, the wait is within the limit or there is none."""
+    setback = read_setback(status, ApiError(), headers, NOW)
+    found = retry_wait(THREE, 0, setback, jitter)
+    assert found is None or 0 <= found <= 60

@@ -1,0 +1,190 @@
+"""Callers over plain HTTP get chunks that the openai package reads."""
+
+from typing import Any
+
+import pytest
+from openai.types.chat import ChatCompletionChunk
+
+from openai_responses.endings import CUT, Ending, ending_of_incomplete
+from openai_responses.items import Item, item_type, message_text
+from openai_responses.run_events import RunEnded, RunEvent
+from openai_responses.usage import Usage
+from owui_chat.chunks import ChunkView, chat_tool_call, finish_reason
+from owui_chat.native import error_chunk
+from run_sample import (
+    TRANSCRIPTS,
+    call,
+    message,
+    reasoning,
+    refusal,
+    run_of,
+    run_of_transcript,
+    search,
+    without,
+)
+
+Json = dict[str, Any]
+HEAD = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion.chunk",
+    "created": 1_795_262_400,
+    "model": "openai_responses.gpt-5.2",
+}
+each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
+
+
+def chunks_of(events: list[RunEvent]) -> list[Json]:
+    """What a caller without a chat reads of a run."""
+    view = ChunkView("chatcmpl-1", 1_795_262_400, "openai_responses.gpt-5.2")
+    return [chunk for event in events for chunk in view.show(event, "a marker")]
+
+
+def deltas_of(*items: Item) -> list[Json]:
+    """The deltas of a run of these items, its end left out."""
+    chunks = [chunk for chunk in chunks_of(run_of(*items)) if chunk["choices"]]
+    return [chunk["choices"][0]["delta"] for chunk in chunks[:-1]]
+
+
+def said(deltas: list[Json], key: str = "content") -> str:
+    """A text put together from its deltas."""
+    return "".join(delta.get(key, "") for delta in deltas)
+
+
+@each_transcript
+def test_every_chunk_is_one_that_a_client_reads(name: str) -> None:
+    """By the types of the openai package, strictly; errors stand apart."""
+    for chunk in chunks_of(run_of_transcript(name)):
+        if "error" in chunk:
+            assert set(chunk) == {"error"}
+        else:
+            ChatCompletionChunk.model_validate(chunk, strict=True)
+            assert {key: chunk[key] for key in HEAD} == HEAD
+
+
+@each_transcript
+def test_text_and_calls_are_those_of_the_run(name: str) -> None:
+    """Nothing is lost, nothing comes twice, no marker and no seal is in it."""
+    events = run_of_transcript(name)
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+
+    chunks = chunks_of(events)
+
+    deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
+    texts = [message_text(i) for i in ended.output if item_type(i) == "message"]
+    assert said(deltas).startswith("\n\n".join(texts))
+    calls = [c for delta in deltas for c in delta.get("tool_calls", [])]
+    made = [i["call_id"] for i in ended.output if i["type"] == "function_call"]
+    assert sorted(c["id"] for c in calls) == sorted(made)
+    assert [c["index"] for c in calls] == list(range(len(calls)))
+    assert "a marker" not in str(chunks)
+    assert "encrypted_content" not in str(chunks)
+
+
+@each_transcript
+def test_every_run_ends_with_one_reason_or_one_error(name: str) -> None:
+    """A client waits for one of them."""
+    chunks = chunks_of(run_of_transcript(name))
+
+    reasons = [c["choices"][0]["finish_reason"] for c in chunks if c.get("choices")]
+    ends = [r for r in reasons if r] + [c["error"] for c in chunks if "error" in c]
+    assert len(ends) == 1
+
+
+def test_thoughts_and_words_are_told_apart() -> None:
+    """Reasoning has a delta of its own."""
+    deltas = deltas_of(reasoning("1", "Hm."), message("1", "Rain."))
+
+    assert said(deltas, "reasoning_content") == "Hm."
+    assert said(deltas) == "Rain."
+
+
+def test_parts_of_a_thought_stand_apart() -> None:
+    """Each is a paragraph; so are two thoughts."""
+    parts = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
+
+    deltas = deltas_of({**reasoning("1"), "summary": parts}, reasoning("2", "Three"))
+
+    assert said(deltas, "reasoning_content") == "One\n\nTwo\n\nThree"
+
+
+def test_messages_of_one_run_stand_apart() -> None:
+    """They are paragraphs of one answer."""
+    deltas = deltas_of(message("1", "One"), reasoning("1"), message("2", "Two"))
+
+    assert said(deltas) == "One\n\nTwo"
+
+
+def test_refusal_is_text() -> None:
+    """There to be read."""
+    assert said(deltas_of(refusal("1", "I can't."))) == "I can't."
+
+
+def test_calls_come_whole_and_are_counted() -> None:
+    """The caller runs them."""
+    deltas = deltas_of(search("1"), call("1"), call("2"))
+
+    assert [delta["tool_calls"] for delta in deltas] == [
+        [{"index": 0, **chat_tool_call(call("1"))}],
+        [{"index": 1, **chat_tool_call(call("2"))}],
+    ]
+    assert chat_tool_call(call("1")) == {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": '{"city": "Bern"}'},
+    }
+
+
+def test_call_without_arguments_has_an_empty_object() -> None:
+    """Clients parse it."""
+    made = chat_tool_call(without(call("1"), "arguments"))
+
+    assert made["function"]["arguments"] == "{}"
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [([message("1", "Rain.")], "stop"), ([call("1")], "tool_calls"), ([], "stop")],
+)
+def test_last_choice_says_why_it_ended(items: list[Item], reason: str) -> None:
+    """In Chat Completions' words."""
+    chunks = [chunk for chunk in chunks_of(run_of(*items)) if chunk["choices"]]
+
+    choice = {"index": 0, "delta": {}, "finish_reason": reason}
+    assert chunks[-1] == {**HEAD, "choices": [choice]}
+
+
+@pytest.mark.parametrize(
+    ("ending", "has_calls", "reason"),
+    [
+        (ending_of_incomplete("max_output_tokens"), False, "length"),
+        (ending_of_incomplete("max_output_tokens"), True, "length"),
+        (ending_of_incomplete("content_filter"), False, "content_filter"),
+        (ending_of_incomplete(None), False, "stop"),
+        (Ending("completed"), True, "tool_calls"),
+        (Ending("completed"), False, "stop"),
+    ],
+)
+def test_reason_is_a_word_of_chat_completions(
+    ending: Ending, has_calls: bool, reason: str
+) -> None:
+    """For every way to end that is no failure."""
+    assert finish_reason(ending, has_calls) == reason
+
+
+def test_failure_is_an_error_without_a_reason() -> None:
+    """A `stop` would say that all is well."""
+    usage = Usage(10, 5, 15)
+
+    error, counted = chunks_of([RunEnded(CUT, usage, usage)])
+
+    assert error == error_chunk(CUT.sentence)
+    assert counted["choices"] == []
+    assert counted["usage"]["total_tokens"] == 15
+
+
+def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
+    """Clients know its reason."""
+    [chunk] = chunks_of([RunEnded(ending_of_incomplete("max_output_tokens"))])
+
+    assert chunk["choices"][0]["finish_reason"] == "length"

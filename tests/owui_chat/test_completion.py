@@ -1,0 +1,137 @@
+"""A caller that wants no stream gets one result with all of the run."""
+
+from typing import Any
+
+import pytest
+from openai.types.chat import ChatCompletion
+
+from openai_responses.endings import CUT, ending_of_incomplete
+from openai_responses.items import Item
+from openai_responses.run_events import RunEnded
+from owui_chat.chunks import chat_tool_call
+from owui_chat.completion import completion, completion_text
+from owui_chat.native import error_chunk
+from run_sample import (
+    TRANSCRIPTS,
+    call,
+    message,
+    reasoning,
+    refusal,
+    run_of,
+    run_of_transcript,
+    search,
+)
+
+
+def ended(*items: Item) -> RunEnded:
+    """The end of a run of these items."""
+    last = run_of(*items)[-1]
+    assert isinstance(last, RunEnded)
+    return last
+
+
+def result(run: RunEnded) -> dict[str, Any]:
+    """The result of a run."""
+    return completion(run, "chatcmpl-1", 1_795_262_400, "f.gpt-5.2")
+
+
+def answered(*items: Item) -> dict[str, Any]:
+    """The message of a run's result."""
+    found: dict[str, Any] = result(ended(*items))["choices"][0]["message"]
+    return found
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_every_result_is_one_that_a_client_reads(name: str) -> None:
+    """By the types of the openai package, or an error alone."""
+    last = run_of_transcript(name)[-1]
+    assert isinstance(last, RunEnded)
+
+    found = result(last)
+
+    if "choices" in found:
+        ChatCompletion.model_validate(found, strict=True)
+    else:
+        assert set(found) == {"error"}
+    assert ("error" in found) == (last.ending.kind not in ("completed", "incomplete"))
+    assert "encrypted_content" not in str(found)
+
+
+def test_answer_is_text_and_thought() -> None:
+    """Several of each stand apart by a blank line."""
+    items = (
+        reasoning("1", "Hm."),
+        message("1", "One"),
+        search("1"),
+        reasoning("2", ""),
+        reasoning("3", "Ah."),
+        message("2", "Two"),
+        refusal("3", "Not three."),
+    )
+
+    assert answered(*items) == {
+        "role": "assistant",
+        "content": "One\n\nTwo\n\nNot three.",
+        "reasoning_content": "Hm.\n\nAh.",
+    }
+
+
+def test_answer_without_thoughts_says_nothing_of_them() -> None:
+    """No empty block on a page."""
+    assert answered(reasoning("1", ""), message("1", "Rain.")) == {
+        "role": "assistant",
+        "content": "Rain.",
+    }
+
+
+def test_calls_are_the_callers_to_run() -> None:
+    """The text beside them may be empty."""
+    found = result(ended(call("1"), call("2")))
+
+    assert found["choices"][0]["finish_reason"] == "tool_calls"
+    assert found["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [chat_tool_call(call("1")), chat_tool_call(call("2"))],
+    }
+
+
+def test_head_and_usage_are_those_of_the_run() -> None:
+    """One result, counted once."""
+    found = result(ended(message("1", "Rain.")))
+
+    assert (found["id"], found["model"]) == ("chatcmpl-1", "f.gpt-5.2")
+    assert found["usage"]["prompt_tokens"] == 10
+    assert found["usage"]["total_tokens"] == 15
+
+
+def test_usage_that_nobody_told_is_left_out() -> None:
+    """A zero would be a lie."""
+    assert "usage" not in result(RunEnded(CUT, output=(message("1", "Ra"),)))
+
+
+def test_failure_before_anything_is_an_error_alone() -> None:
+    """The host then marks the message as failed."""
+    assert result(RunEnded(CUT)) == error_chunk(CUT.sentence)
+
+
+def test_failure_keeps_what_arrived() -> None:
+    """Beside the error."""
+    found = result(RunEnded(CUT, output=(message("1", "Ra"),)))
+
+    assert found["choices"][0]["message"]["content"] == "Ra"
+    assert found["error"] == {"message": CUT.sentence}
+
+
+def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
+    """Even when nothing of it is left to show."""
+    found = result(RunEnded(ending_of_incomplete("max_output_tokens")))
+
+    assert found["choices"][0]["finish_reason"] == "length"
+    assert "error" not in found
+
+
+def test_text_of_nothing_is_empty() -> None:
+    """A task that failed has no title."""
+    assert completion_text(RunEnded(CUT)) == ""
+    assert completion_text(ended(reasoning("1"), call("1"))) == ""

@@ -1,0 +1,37 @@
+"""A stand-in for the host, and the simulator as the API."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from openai_responses.transport import Connections
+from simulator import Simulator
+from stand_in_host import StandInHost
+
+
+@pytest.fixture(autouse=True)
+def no_key_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have one."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> StandInHost:
+    """Open WebUI's names, in memory."""
+    return StandInHost(monkeypatch)
+
+
+@pytest_asyncio.fixture
+async def sim() -> AsyncIterator[Simulator]:
+    """The API in its strictest profile."""
+    async with Simulator() as simulator:
+        yield simulator
+
+
+@pytest_asyncio.fixture
+async def connections() -> AsyncIterator[Connections]:
+    """Connections that are closed after the test."""
+    opened = Connections()
+    yield opened
+    await opened.close()

@@ -1,0 +1,228 @@
+"""A marker is shown only once the host has what it names."""
+
+from contextlib import aclosing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from asked_sample import MODEL, TOOL, asked_of, chat, valves_for
+from openai_responses.items import is_call, replayed
+from openai_responses.run_events import Grew, ItemEnded, RunEnded
+from openai_responses.transport import Connections
+from owui_chat.markers import split_at_markers
+from owui_chat.stored import message_key, read_records
+from owui_manifold.answer import Told, told
+from owui_manifold.caller import Caller
+from owui_manifold.job import Asked, prepare_chat
+from owui_manifold.rounds import last_round
+from simulator import Simulator
+from stand_in_host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+
+async def all_told(asked: Asked, connections: Connections) -> list[Told]:
+    """A whole answer."""
+    return [pair async for pair in told(await prepare_chat(asked), connections)]
+
+
+def markers_of(pairs: list[Told]) -> list[str]:
+    """The markers of an answer."""
+    return [line for _, line in pairs if line]
+
+
+async def test_marker_stands_before_the_first_text(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """And names what the chat holds by then."""
+    pairs = await all_told(asked_of(chat("Hi"), valves_for(sim)), connections)
+
+    [line] = markers_of(pairs)
+    [first] = [event for event, found in pairs if found]
+    assert isinstance(first, Grew)
+    assert first == next(
+        e for e, _ in pairs if isinstance(e, Grew) and e.kind == "text"
+    )
+    [named] = split_at_markers(line)
+    [record] = read_records(host.kept).values()
+    assert named.ulid == record.ulid
+    ended = [e.item for e, _ in pairs if isinstance(e, ItemEnded)]
+    assert record.payload[0] == replayed(ended[0])
+    assert record.model == MODEL
+    assert record.origin.wire() == {"family": "gpt-5.6-sol", "endpoint": "127.0.0.1"}
+
+
+async def test_nothing_is_named_that_the_host_did_not_store(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The answer comes all the same."""
+    host.chats.is_full = True
+
+    pairs = await all_told(asked_of(chat("Hi"), valves_for(sim)), connections)
+
+    assert markers_of(pairs) == []
+    assert isinstance(pairs[-1][0], RunEnded)
+    assert pairs[-1][0].ending.kind == "completed"
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True),
+        Caller(MODEL, "user-1", "", "", streams=True),
+        Caller(MODEL, "user-2", "chat-1", "m-1", streams=True),
+    ],
+    ids=["temporary", "plain HTTP", "another user's"],
+)
+async def test_chat_without_a_row_gets_no_marker(
+    caller: Caller, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """There is nothing that it could name."""
+    pairs = await all_told(asked_of(chat("Hi"), valves_for(sim), caller), connections)
+
+    assert markers_of(pairs) == []
+    assert host.chats.writes == []
+
+
+async def test_amended_record_is_written_without_a_second_marker(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """A refusal is known as one only at its end."""
+    pairs = await all_told(asked_of(chat("sim:refusal"), valves_for(sim)), connections)
+
+    assert len(markers_of(pairs)) == 1
+    first, second = host.chats.writes
+    assert list(first) == list(second) == [message_key("m-1")]
+    [record] = read_records(host.kept).values()
+    assert record.payload[-1]["content"][0]["type"] == "refusal"
+
+
+@pytest.mark.parametrize("persist", ["response", "disabled"])
+async def test_reasoning_that_is_not_kept_is_in_no_row(
+    persist: str, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Not for a moment."""
+    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
+
+    await all_told(asked_of(chat("sim:commentary"), valves), connections)
+
+    assert "encrypted_content" not in str(host.chats.writes)
+
+
+@pytest.mark.parametrize(
+    ("persist", "received", "pending"),
+    [
+        (
+            "conversation",
+            ["reasoning", "function_call"],
+            ["reasoning", "function_call"],
+        ),
+        ("response", ["reasoning", "function_call"], ["function_call"]),
+        ("disabled", ["function_call"], ["function_call"]),
+    ],
+)
+async def test_round_of_tools_is_handed_over(
+    persist: str,
+    received: list[str],
+    pending: list[str],
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+) -> None:
+    """What it sent, what it received, what waits; no marker yet."""
+    state = SimpleNamespace()
+    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
+    asked = asked_of(chat("sim:tool", tools=[TOOL]), valves, state=state)
+
+    pairs = await all_told(asked, connections)
+
+    ended = last_round(state, "m-1")
+    assert ended is not None
+    assert list(ended.sent) == sim.requests[-1].body["input"]
+    assert [item["type"] for item in ended.received] == received
+    assert [item["type"] for item in ended.pending] == pending
+    assert markers_of(pairs) == []
+
+
+async def test_answer_after_the_tools_names_all_that_waited(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The second request goes on where the first ended."""
+    state, valves = SimpleNamespace(), valves_for(sim)
+    body = chat("sim:tool", tools=[TOOL])
+    await all_told(asked_of(body, valves, state=state), connections)
+    ended = last_round(state, "m-1")
+    assert ended is not None
+    [call_id] = [item["call_id"] for item in ended.received if is_call(item)]
+    result: dict[str, Any] = {"role": "tool", "tool_call_id": call_id, "content": "18"}
+    again = {**body, "messages": [*body["messages"], result]}
+
+    pairs = await all_told(asked_of(again, valves, state=state), connections)
+
+    sent = sim.requests[-1].body["input"]
+    assert sent[:-1] == [*ended.sent, *ended.received]
+    assert sent[-1] == {
+        "type": "function_call_output",
+        "call_id": call_id,
+        "output": "18",
+    }
+    [record] = read_records(host.kept).values()
+    kinds = [item["type"] for item in record.payload]
+    assert kinds[:3] == ["reasoning", "function_call", "reasoning"]
+    assert len(markers_of(pairs)) == 1
+
+
+async def test_calls_of_a_plain_caller_are_the_callers(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Nothing is handed over, nothing kept."""
+    state = SimpleNamespace()
+    caller = Caller(MODEL, "user-1", streams=True)
+    body = chat("sim:tool", tools=[TOOL])
+
+    pairs = await all_told(
+        asked_of(body, valves_for(sim), caller, state=state), connections
+    )
+
+    assert last_round(state, "") is None
+    assert markers_of(pairs) == []
+
+
+async def test_calls_that_no_text_follows_get_a_marker_at_the_end(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The answer failed after the tools ran."""
+    state, valves = SimpleNamespace(), valves_for(sim)
+    body = chat("sim:tool", tools=[TOOL])
+    await all_told(asked_of(body, valves, state=state), connections)
+    ended = last_round(state, "m-1")
+    assert ended is not None
+    [call_id] = [item["call_id"] for item in ended.received if is_call(item)]
+    result: dict[str, Any] = {"role": "tool", "tool_call_id": call_id, "content": "18"}
+    again = {**body, "messages": [*body["messages"], result]}
+    refused = valves_for(sim, API_KEY="sk-wrong")
+
+    pairs = await all_told(asked_of(again, refused, state=state), connections)
+
+    [(event, line)] = pairs
+    assert isinstance(event, RunEnded)
+    assert event.ending.is_failure
+    [named] = split_at_markers(line)
+    record = read_records(host.kept)[named.ulid]
+    assert [i["type"] for i in record.payload] == ["reasoning", "function_call"]
+
+
+async def test_leaving_early_closes_the_connection(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The work upstream ends with it."""
+    job = await prepare_chat(asked_of(chat("sim:slow"), valves_for(sim)))
+
+    async with aclosing(told(job, connections)) as events:
+        async for event, _ in events:
+            if isinstance(event, Grew):
+                break
+
+    left = await sim.closed_early()
+    assert left.scenario == "slow"

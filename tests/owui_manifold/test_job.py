@@ -1,0 +1,229 @@
+"""What one call of the pipe comes to, before anything is sent."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from asked_sample import MODEL, TOOL, asked_of, chat
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item, replayed
+from openai_responses.origin import Origin
+from owui_chat.markers import marker
+from owui_chat.stored import Record, message_key, write_records
+from owui_manifold.caller import Caller
+from owui_manifold.job import prepare_chat, prepare_task
+from owui_manifold.rounds import Round, remember_round
+from owui_manifold.valves import UserValves, Valves
+from run_sample import call, message, output, reasoning
+from stand_in_host import Row, StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+ULID = "A" * 26
+VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
+TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
+SEALED = replayed(reasoning("1"))
+
+
+def user(text: str) -> Item:
+    """What the user said, as it is sent."""
+    part = {"type": "input_text", "text": text}
+    return {"type": "message", "role": "user", "content": [part]}
+
+
+def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
+    """Let the chat hold the reasoning of an earlier answer."""
+    origin = Origin(family, "127.0.0.1")
+    record = Record(ULID, MODEL, 0, (SEALED,), "m-0", origin)
+    kept = {message_key("m-0"): write_records({ULID: record})}
+    host.chats.rows["chat-1"] = Row("user-1", kept)
+
+
+def valves(**more: Any) -> Valves:
+    """Settings with a key."""
+    return Valves.model_validate({**VALVES.model_dump(), **more})
+
+
+async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What would be sent for a chat."""
+    job = await prepare_chat(asked_of(body, VALVES, **more))
+    return job.request.payload()
+
+
+async def test_chat_becomes_a_request(host: StandInHost) -> None:
+    """Everything at its place, nothing stored at the API."""
+    body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
+    body["messages"].insert(0, {"role": "system", "content": "Be brief."})
+
+    sent = await payload(body)
+
+    assert sent == {
+        "model": "gpt-5.6-sol",
+        "input": [user("Hi")],
+        "instructions": "Be brief.",
+        "stream": True,
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "reasoning": {"effort": "high", "summary": "auto"},
+        "max_output_tokens": 100,
+        "truncation": "disabled",
+    }
+
+
+async def test_alias_and_user_choose_the_effort(host: StandInHost) -> None:
+    """The user's explicit effort wins over the name."""
+    caller = Caller("f.gpt-5.6-sol-low", "user-1", "chat-1", "m-1", streams=True)
+
+    aliased = await payload(chat("Hi"), caller=caller)
+    chosen = await payload(
+        chat("Hi"), caller=caller, user_valves=UserValves(REASONING_EFFORT="high")
+    )
+
+    assert (aliased["model"], aliased["reasoning"]["effort"]) == ("gpt-5.6-sol", "low")
+    assert chosen["reasoning"]["effort"] == "high"
+
+
+async def test_kept_reasoning_is_sent_back(host: StandInHost) -> None:
+    """In front of the answer that its marker stands in."""
+    keep_reasoning(host)
+    text = marker("reasoning", ULID) + "Hello."
+
+    sent = await payload(chat("Hi", text, "And now?"))
+
+    expected = [user("Hi"), SEALED, replayed(message("1", "Hello.")), user("And now?")]
+    assert sent["input"] == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "persist"),
+    [
+        ("gpt-5.2", "conversation"),
+        ("gpt-5.6-sol", "response"),
+        ("gpt-5.6-sol", "disabled"),
+    ],
+)
+async def test_reasoning_stays_here_when_it_must(
+    family: str, persist: str, host: StandInHost
+) -> None:
+    """Of another family, or when the administrator says so."""
+    keep_reasoning(host, family)
+    body = chat("Hi", marker("reasoning", ULID) + "Hello.", "And now?")
+
+    job = await prepare_chat(asked_of(body, valves(PERSIST_REASONING_TOKENS=persist)))
+
+    kinds = [item["type"] for item in job.request.input]
+    assert kinds == ["message", "message", "message"]
+    asks = job.request.include == ["reasoning.encrypted_content"]
+    assert asks is (persist != "disabled")
+
+
+async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None:
+    """A marker that was copied from there is only removed."""
+    keep_reasoning(host)
+    caller = Caller(MODEL, "user-2", "chat-1", "m-1", streams=True)
+    body = chat("Hi", marker("reasoning", ULID) + "Hello.", "And now?")
+
+    job = await prepare_chat(asked_of(body, VALVES, caller))
+
+    assert job.store is None
+    assert job.request.input[1] == replayed(message("1", "Hello."))
+
+
+async def test_tools_are_offered_in_the_form_of_the_api(host: StandInHost) -> None:
+    """With the choice among them."""
+    choice = {"type": "function", "function": {"name": "get_weather"}}
+
+    sent = await payload(chat("Hi", tools=[TOOL], tool_choice=choice))
+
+    assert [tool["name"] for tool in sent["tools"]] == ["get_weather"]
+    assert sent["tool_choice"] == {"type": "function", "name": "get_weather"}
+
+
+@pytest.mark.parametrize("tools", [None, [], "none"])
+async def test_no_tools_are_not_offered(tools: object, host: StandInHost) -> None:
+    """An empty list would be refused with a choice."""
+    assert "tools" not in await payload(chat("Hi", tools=tools))
+
+
+async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
+    """What was sent, what came, the outputs; and what waits for its marker."""
+    received = (SEALED, replayed(call("1")))
+    state = SimpleNamespace()
+    remember_round(state, "m-1", Round((user("Sent"),), received, received))
+    body = chat("Rewritten")
+    body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
+
+    job = await prepare_chat(asked_of(body, VALVES, state=state))
+
+    assert job.request.input == [user("Sent"), *received, output("1")]
+    assert job.pending == received
+
+
+async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> None:
+    """The host gave no output for the call."""
+    received = (replayed(call("1")),)
+    state = SimpleNamespace()
+    remember_round(state, "m-1", Round((user("Sent"),), received, received))
+
+    job = await prepare_chat(asked_of(chat("Anew"), VALVES, state=state))
+
+    assert job.request.input == [user("Anew")]
+    assert job.pending == received
+
+
+async def test_task_is_one_short_request(host: StandInHost) -> None:
+    """No tools, no memory, the lowest effort, no markers."""
+    keep_reasoning(host)
+    prompt = f"Make a title for: {marker('reasoning', ULID)}Hello."
+    body = chat(prompt, tools=[TOOL], reasoning_effort="high", max_tokens=50)
+
+    job = prepare_task(asked_of(body, VALVES, TASK))
+
+    sent = job.request.payload()
+    assert sent == {
+        "model": "gpt-5.6-sol",
+        "input": [user("Make a title for:\n\nHello.")],
+        "stream": False,
+        "store": False,
+        "reasoning": {"effort": "none"},
+        "max_output_tokens": 50,
+    }
+    assert job.store is None
+
+
+@pytest.mark.parametrize("body", [chat(), {"model": MODEL}, {"messages": None}])
+async def test_empty_chat_gives_a_sentence(
+    body: dict[str, Any], host: StandInHost
+) -> None:
+    """There is nothing to answer."""
+    with pytest.raises(InvalidRequest, match="no message to answer"):
+        await prepare_chat(asked_of(body, VALVES))
+    with pytest.raises(InvalidRequest, match="no message to answer"):
+        prepare_task(asked_of(body, VALVES, TASK))
+
+
+async def test_no_key_gives_a_sentence(host: StandInHost) -> None:
+    """It says who has to do what, and where."""
+    keyless = asked_of(chat("Hi"), valves(API_KEY=" "))
+
+    with pytest.raises(InvalidRequest, match="set API_KEY in the valves"):
+        await prepare_chat(keyless)
+    with pytest.raises(InvalidRequest, match="set API_KEY in the valves"):
+        prepare_task(keyless)
+
+
+async def test_unusable_address_gives_a_sentence(host: StandInHost) -> None:
+    """Before anything is read or written."""
+    with pytest.raises(InvalidRequest, match="BASE_URL is not an http"):
+        await prepare_chat(asked_of(chat("Hi"), valves(BASE_URL="ftp://example")))
+
+
+async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
+    """For chats and for tasks."""
+    host.provide("env", VERSION="0.6.40")
+
+    with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
+        await prepare_chat(asked_of(chat("Hi"), VALVES))
+    with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
+        prepare_task(asked_of(chat("Hi"), VALVES, TASK))

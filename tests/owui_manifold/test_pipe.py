@@ -1,0 +1,536 @@
+"""From the host's call to the last chunk, over real HTTP."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from asked_sample import IDS, MODEL, TOOL, USER, chat, valves_for
+from hosts.offline import free_port
+from openai_responses.items import message_text, replayed
+from owui_chat.markers import has_marker, without_markers
+from owui_chat.stored import read_records
+from owui_manifold.pipe import Pipe
+from owui_manifold.valves import UserValves, Valves
+from simulator import Simulator
+from stand_in_host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+KEY = "sk-simulator-1"
+NATIVE: Json = {"__user__": USER, "__metadata__": IDS}
+PLAIN: Json = {"__user__": USER, "__metadata__": {}}
+TEMPORARY: Json = {
+    "__user__": USER,
+    "__metadata__": {**IDS, "chat_id": "temporary:s-1"},
+}
+ERROR_ID = re.compile(r"this error id: ([0-9A-Z]{26})\.")
+
+
+class BrokenBody(dict[str, Any]):
+    """A body that fails when its messages are asked for, and tells secrets."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value, except the messages."""
+        if key == "messages":
+            raise RuntimeError(f"Bearer {KEY}: my secret diary")
+        return super().get(key, default)
+
+
+class BrokenState:
+    """The state of a request that takes nothing."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse, and tell secrets."""
+        raise RuntimeError(f"Bearer {KEY}: my secret diary")
+
+
+@pytest_asyncio.fixture
+async def pipe(sim: Simulator, host: StandInHost) -> AsyncIterator[Pipe]:
+    """The pipe as an administrator has set it up."""
+    made = Pipe()
+    made.valves = valves_for(sim)
+    yield made
+    await made._connections.close()
+
+
+async def chunks_of(pipe: Pipe, body: Json, **given: Any) -> list[Json]:
+    """All that the pipe yields for a stream."""
+    answer = await pipe.pipe(body, **given)
+    assert isinstance(answer, AsyncGenerator)
+    return [chunk async for chunk in answer]
+
+
+async def result_of(pipe: Pipe, body: Json, **given: Any) -> Json:
+    """What the pipe returns where no stream is wanted."""
+    answer = await pipe.pipe({**body, "stream": False}, **given)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def grown(chunks: list[Json]) -> str:
+    """The text of native events."""
+    wanted = "response.output_text.delta"
+    return "".join(c["delta"] for c in chunks if c.get("type") == wanted)
+
+
+def said(chunks: list[Json]) -> str:
+    """The text of plain chunks."""
+    deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
+    return "".join(delta.get("content", "") for delta in deltas)
+
+
+def stored(chunks: list[Json]) -> str:
+    """The text as the host gives it back in the next turn."""
+    done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
+    texts = [message_text(item) for item in done if item["type"] == "message"]
+    return "\n".join(texts).strip()
+
+
+# ---------------------------------------------------------------- what is listed
+
+
+async def test_models_are_listed_by_the_administrators_names() -> None:
+    """Each once, with a name for people, without a question to anybody."""
+    pipe = Pipe()
+    pipe.valves = Valves(MODEL_ID=" gpt-5.2-high, ,gpt-5.6-sol,gpt-5.2-high , mine")
+
+    assert pipe.pipes() == [
+        {"id": "gpt-5.2-high", "name": "GPT-5.2 (high)"},
+        {"id": "gpt-5.6-sol", "name": "GPT-5.6 Sol"},
+        {"id": "mine", "name": "mine"},
+    ]
+
+
+async def test_new_pipe_has_opened_and_started_nothing() -> None:
+    """The host makes one at every upload and never closes it."""
+    tasks = asyncio.all_tasks()
+
+    pipe = Pipe()
+
+    assert asyncio.all_tasks() == tasks
+    assert pipe.valves == Valves()
+    assert (pipe.Valves, pipe.UserValves) == (Valves, UserValves)
+
+
+# ---------------------------------------------------------------- four ways to ask
+
+
+async def test_stored_chat_gets_native_events(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Reasoning, a marker in front of the text, the usage; the request streams."""
+    chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    assert chunks[0]["type"] == "response.output_item.added"
+    assert chunks[0]["item"]["type"] == "reasoning"
+    assert has_marker(grown(chunks))
+    assert without_markers(grown(chunks)).startswith("This is turn 1.")
+    assert [c for c in chunks if "usage" in c] == [chunks[-1]]
+    assert not [c for c in chunks if "error" in c]
+    assert sim.requests[0].body["stream"] is True
+    assert sim.requests[0].headers["Authorization"] == "***"
+
+
+async def test_second_turn_replays_the_reasoning_of_the_first(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """What was sent, then what was received, byte for byte, then the new words."""
+    first = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    await chunks_of(pipe, chat("Hi", stored(first), "And now?"), **NATIVE)
+
+    one, two = sim.requests
+    assert one.response is not None
+    received = [replayed(item) for item in one.response["output"]]
+    assert received[0]["encrypted_content"]
+    assert received[1]["phase"]
+    assert two.body["input"][:-1] == [*one.body["input"], *received]
+    assert without_keys(two.body, "input") == without_keys(one.body, "input")
+
+
+def without_keys(body: Json, *keys: str) -> Json:
+    """A body without what is allowed to differ."""
+    return {key: value for key, value in body.items() if key not in keys}
+
+
+@pytest.mark.parametrize("given", [PLAIN, {}], ids=["a user", "nobody"])
+async def test_plain_caller_gets_chunks(
+    given: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Of Chat Completions, without markers; nothing is kept."""
+    chunks = await chunks_of(pipe, chat("Hi"), **given)
+
+    for chunk in chunks:
+        ChatCompletionChunk.model_validate(chunk, strict=True)
+        assert chunk["model"] == MODEL
+    assert len({(chunk["id"], chunk["created"]) for chunk in chunks}) == 1
+    assert said(chunks).startswith("This is turn 1.")
+    assert not has_marker(said(chunks))
+    assert host.chats.writes == []
+
+
+async def test_temporary_chat_gets_native_events_without_markers(
+    pipe: Pipe, host: StandInHost
+) -> None:
+    """It has no row in which anything could be kept."""
+    chunks = await chunks_of(pipe, chat("Hi"), **TEMPORARY)
+
+    assert grown(chunks).startswith("This is turn 1.")
+    assert host.chats.writes == []
+
+
+async def test_page_without_streaming_gets_one_result(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """With the output items for the host to store, the marker among them."""
+    result = await result_of(pipe, chat("Hi"), **NATIVE)
+
+    ChatCompletion.model_validate(result, strict=True)
+    text = result["choices"][0]["message"]["content"]
+    assert text.startswith("This is turn 1.")
+    assert [item["type"] for item in result["output"]] == ["reasoning", "message"]
+    shown = message_text(result["output"][1])
+    assert has_marker(shown)
+    assert without_markers(shown) == text
+    assert "encrypted_content" not in str(result)
+    assert len(read_records(host.kept)) == 1
+    assert sim.requests[0].body["stream"] is False
+
+
+async def test_plain_caller_without_streaming_gets_one_result(
+    pipe: Pipe, host: StandInHost
+) -> None:
+    """Nothing in it is for the host."""
+    result = await result_of(pipe, chat("Hi"), **PLAIN)
+
+    ChatCompletion.model_validate(result, strict=True)
+    assert "output" not in result
+    assert host.chats.writes == []
+
+
+async def test_valve_turns_streaming_upstream_off(pipe: Pipe, sim: Simulator) -> None:
+    """The caller still gets a stream, all at once."""
+    pipe.valves = valves_for(sim, ENABLE_STREAM=False)
+
+    chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    assert sim.requests[0].body["stream"] is False
+    assert without_markers(grown(chunks)).startswith("This is turn 1.")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_task_gets_its_text_and_nothing_else(
+    stream: bool, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """One short request that keeps nothing."""
+    prompt = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
+
+    result = await pipe.pipe(
+        chat(prompt, stream=stream), **NATIVE, __task__="title_generation"
+    )
+
+    assert isinstance(result, dict)
+    content = result["choices"][0]["message"]["content"]
+    assert content == '{"title": "Talking to a Stand-in"}'
+    assert host.chats.writes == []
+    assert sim.requests[0].body["reasoning"] == {"effort": "none"}
+
+
+async def test_users_valves_are_read_from_the_user(pipe: Pipe, sim: Simulator) -> None:
+    """As the host passes them; anything else counts as nothing chosen."""
+    chosen = {**USER, "valves": UserValves(REASONING_EFFORT="low")}
+    odd = {**USER, "valves": {"REASONING_EFFORT": "low"}}
+
+    await chunks_of(pipe, chat("Hi"), __user__=chosen, __metadata__=IDS)
+    await chunks_of(pipe, chat("Hi"), __user__=odd, __metadata__=IDS)
+
+    one, two = sim.requests
+    assert one.body["reasoning"]["effort"] == "low"
+    assert "effort" not in two.body["reasoning"]
+
+
+async def test_two_copies_at_once_lose_nothing(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Two models of two functions answer in one chat."""
+    other = Pipe()
+    other.valves = valves_for(sim)
+    second = {**NATIVE, "__metadata__": {**IDS, "message_id": "m-2"}}
+
+    await asyncio.gather(
+        chunks_of(pipe, chat("Hi"), **NATIVE),
+        chunks_of(other, {**chat("Hi"), "model": "copy.gpt-5.6-sol"}, **second),
+    )
+
+    await other._connections.close()
+    records = read_records(host.kept).values()
+    assert {record.message_id for record in records} == {"m-1", "m-2"}
+    assert {record.model for record in records} == {MODEL, "copy.gpt-5.6-sol"}
+
+
+async def test_what_the_host_passes_is_not_changed(pipe: Pipe) -> None:
+    """It goes on with the same body."""
+    body = chat("Hi", tools=[TOOL], tool_choice="auto")
+
+    await chunks_of(pipe, body, **NATIVE)
+
+    assert body == chat("Hi", tools=[TOOL], tool_choice="auto")
+
+
+# ---------------------------------------------------------------- bad input
+
+
+async def sentences(pipe: Pipe, body: Json) -> list[str]:
+    """What each kind of caller is told: natively, by chunks, in one result."""
+    told = [
+        await chunks_of(pipe, body, **NATIVE),
+        await chunks_of(pipe, body, **PLAIN),
+        [await result_of(pipe, body, **NATIVE)],
+        [await result_of(pipe, body, **PLAIN)],
+    ]
+    for chunks in told:
+        assert all(set(chunk) == {"error"} for chunk in chunks)
+        assert len(chunks) == 1
+    return [chunks[0]["error"]["message"] for chunks in told]
+
+
+BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
+
+
+@pytest.mark.parametrize(
+    ("valves", "body", "sentence"),
+    [
+        ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
+        ({"API_KEY": "sk-wrong"}, {}, "OpenAI does not accept the API key."),
+        ({"BASE_URL": "nonsense"}, {}, "BASE_URL is not an http or https address."),
+        ({"API_KEY": "sk-simulator-limited"}, {}, "this API key may not use it"),
+        ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
+        ({}, {"messages": []}, "There is no message to answer."),
+        (
+            {},
+            {"messages": [{"role": "user", "content": BAD_PART}]},
+            "something other than text, a picture or a file",
+        ),
+        ({}, {"messages": [{"role": "narrator", "content": "Hi"}]}, "has a role that"),
+        ({}, {"temperature": "hot", "model": "f.gpt-4.1"}, "The setting temperature"),
+    ],
+    ids=[
+        "no key",
+        "wrong key",
+        "bad address",
+        "forbidden model",
+        "unknown model",
+        "no message",
+        "bad part",
+        "unknown role",
+        "bad setting",
+    ],
+)
+async def test_bad_input_gives_one_sentence(
+    valves: Json, body: Json, sentence: str, pipe: Pipe, sim: Simulator
+) -> None:
+    """The same for every kind of caller; the chat goes on afterwards."""
+    pipe.valves = valves_for(sim, **valves)
+
+    found = await sentences(pipe, {**chat("Hi"), **body})
+
+    assert len(set(found)) == 1
+    assert sentence in found[0]
+    assert "sk-" not in found[0]
+    pipe.valves = valves_for(sim)
+    assert grown(await chunks_of(pipe, chat("Hi"), **NATIVE))
+
+
+async def test_unreachable_server_gives_one_sentence(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """It names the server and the valve, not the request."""
+    address = f"http://127.0.0.1:{free_port()}/v1"
+    pipe.valves = valves_for(sim, BASE_URL=address)
+
+    found = await sentences(pipe, chat("Hi"))
+
+    assert len(set(found)) == 1
+    assert "at 127.0.0.1 cannot be reached" in found[0]
+    assert "BASE_URL" in found[0]
+
+
+async def test_old_host_gets_one_sentence_and_nothing_is_written(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Nor asked."""
+    host.provide("env", VERSION="0.11.3")
+
+    found = await sentences(pipe, chat("Hi"))
+
+    assert set(found) == {
+        "This pipe needs Open WebUI 0.11.4 or newer; this server runs 0.11.3. "
+        "An administrator has to update Open WebUI."
+    }
+    assert host.chats.writes == []
+    assert sim.requests == []
+
+
+async def test_marker_of_a_user_is_only_text(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Even one that the chat could resolve."""
+    first = await chunks_of(pipe, chat("Hi"), **NATIVE)
+    copied = stored(first)
+
+    await chunks_of(pipe, chat(f"What is this? {copied}"), **NATIVE)
+
+    [item] = sim.requests[-1].body["input"]
+    assert item["content"] == [
+        {"type": "input_text", "text": f"What is this? {copied}"}
+    ]
+
+
+# ---------------------------------------------------------------- broken answers
+
+
+@pytest.mark.parametrize("scenario", ["cut", "failed", "error-flat"])
+async def test_broken_answer_keeps_its_text(scenario: str, pipe: Pipe) -> None:
+    """What arrived, then one sentence; nothing is raised."""
+    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
+    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
+
+    assert without_markers(grown(native)).startswith("This is turn 1.")
+    assert said(plain).startswith("This is turn 1.")
+    errors = [c["error"]["message"] for c in [*native, *plain] if "error" in c]
+    assert len(errors) == 2
+    assert len(set(errors)) == 1
+
+
+@pytest.mark.parametrize("scenario", ["failed-limit", "error-first", "html-200"])
+async def test_answer_that_never_began_is_one_sentence(
+    scenario: str, pipe: Pipe
+) -> None:
+    """The task that failed has no title."""
+    [chunk] = [
+        chunk
+        for chunk in await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
+        if "usage" not in chunk
+    ]
+    task = await pipe.pipe(chat(f"sim:{scenario}"), **NATIVE, __task__="tags")
+
+    assert set(chunk) == {"error"}
+    assert isinstance(task, dict)
+    assert task["choices"][0]["message"]["content"] == ""
+
+
+async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> None:
+    """At an await, as the host's stop button does."""
+    answer = await pipe.pipe(chat("sim:slow"), **NATIVE)
+    assert isinstance(answer, AsyncGenerator)
+    async with aclosing(answer):
+        async for chunk in answer:
+            if grown([chunk]):
+                break
+        waiting = asyncio.ensure_future(anext(answer))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    assert (await sim.closed_early()).scenario == "slow"
+
+
+# ---------------------------------------------------------------- our own faults
+
+
+def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The sentence's id is in the log; neither tells what the error said."""
+    found = ERROR_ID.search(sentence)
+    assert found
+    [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
+    line = record.getMessage()
+    assert found[1] in line
+    assert re.match(r"\w+ at line \d+ in \w+ \(error id", line)
+    for secret in (KEY, "diary", "Bearer"):
+        assert secret not in sentence + caplog.text
+
+
+@pytest.mark.parametrize(
+    "body", [BrokenBody(chat("Hi")), {**chat("Hi"), "messages": [7]}]
+)
+@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
+async def test_own_fault_in_a_stream_gives_an_error_id(
+    body: Json, given: Json, pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One sentence; the rest is in the log, without what may be secret."""
+    [chunk] = await chunks_of(pipe, body, **given)
+
+    check_fault(chunk["error"]["message"], caplog)
+
+
+async def test_own_fault_without_a_stream_gives_an_error_id(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same in one result."""
+    body = BrokenBody(chat("Hi", stream=False))
+
+    result = await pipe.pipe(body, **NATIVE)
+
+    assert isinstance(result, dict)
+    assert set(result) == {"error"}
+    check_fault(result["error"]["message"], caplog)
+
+
+async def test_own_fault_in_a_task_is_only_logged(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The host would take the sentence for a title."""
+    result = await pipe.pipe(BrokenBody(chat("Hi")), **NATIVE, __task__="title")
+
+    assert isinstance(result, dict)
+    assert result["choices"][0]["message"]["content"] == ""
+    [task] = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert task.getMessage().startswith("The task title failed: ")
+    check_fault(task.getMessage(), caplog)
+
+
+async def test_own_fault_at_the_end_keeps_what_was_shown(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The host would drop it if anything were raised."""
+    request = SimpleNamespace(state=BrokenState())
+    body = chat("sim:tool-after-text", tools=[TOOL])
+
+    chunks = await chunks_of(pipe, body, **NATIVE, __request__=request)
+
+    assert without_markers(grown(chunks)).startswith("First:")
+    check_fault(chunks[-1]["error"]["message"], caplog)
+
+
+async def test_failed_task_is_logged(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the sentence, never the key."""
+    pipe.valves = valves_for(sim, API_KEY="")
+
+    await pipe.pipe(chat("Hi"), **NATIVE, __task__="tags")
+
+    [record] = caplog.records
+    assert record.getMessage().startswith("The task tags failed: This pipe has no API")
+
+
+async def test_debug_line_tells_the_shape_of_a_request(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not its words."""
+    await chunks_of(pipe, chat("my secret diary"), **NATIVE)
+
+    lines = [
+        record.getMessage() for record in caplog.records if record.name != "asyncio"
+    ]
+    assert lines == ["gpt-5.6-sol: 1 input items, stream, kept, native"]
