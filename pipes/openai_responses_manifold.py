@@ -9,19 +9,28 @@ description: GPT models over the Responses API, with reasoning that is remembere
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
     openai_responses  clock, errors, endings, catalog, models, items, usage, run_events,
-                      sse, events, transport, ulids, turn, request, run, origin, tools
+                      deadlines, endpoint, sse, events, retries, sessions, transport,
+                      ulids, turn, compat, request, exchange, healing, run, origin,
+                      tools, redaction, audit
     owui_chat  native, chunks, completion, markers, tasks, stored, keeping, messages,
                history
-    owui_manifold  caller, host, rounds, store, valves, job, answer, log, pipe
+    owui_manifold  caller, host, learned, log, rounds, valves, settings, sealing, store,
+                   job, report, answer, pipe
 """
 
 import asyncio
+import base64
+import hashlib
 import json
 import logging
 import os
+import random
 import re
 import secrets
+import ssl
 import time
+from base64 import b64encode
+from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -33,18 +42,23 @@ from collections.abc import (
 )
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import astuple, dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from importlib import import_module
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
+from threading import Lock
 from traceback import extract_tb
-from typing import Any, Literal, NamedTuple, Self
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from typing import Any, Literal, NamedTuple, Self, TypeGuard
+from urllib.parse import SplitResult, quote, quote_plus, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 # openai_responses.clock ===============================================================
-# The time.
+# The time, with the chance that spreads retries over it.
 
 
 def unix_seconds() -> int:
@@ -57,12 +71,18 @@ def monotonic_seconds() -> float:
     return time.monotonic()
 
 
+def random_fraction() -> float:
+    """Return a number from 0 to 1, for waits that must not all end at once."""
+    return random.random()
+
+
 # openai_responses.errors ==============================================================
 # The exceptions of the engine.
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ TimedOut               the server kept us waiting for too long
 #  ├─ ApiRefused             an HTTP status of 400 or more
 #  ├─ UnreadableAnswer       an answer that is not what the API sends
 #  └─ MalformedEvent         one event of a stream that cannot be read
@@ -81,6 +101,18 @@ class InvalidRequest(ResponsesError):
 
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    """The server was silent, or the run took, longer than a limit allows."""
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
 
 
 class UnreadableAnswer(ResponsesError):
@@ -106,14 +138,39 @@ class ApiError:
     message: str = ""
 
 
-class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more."""
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """A failure before the first event, as far as it says what to do next.
 
-    def __init__(self, sentence: str, status: int, error: ApiError) -> None:
-        """Keep the `status` and the parsed `error` for those who decide on them."""
+    `status` is None where no HTTP answer came, and 200 where the stream began with an
+    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
+    said of trying again.
+    """
+
+    status: int | None = None
+    error: ApiError = field(default_factory=ApiError)
+    after: float | None = None
+    wanted: bool | None = None
+
+
+class ApiRefused(ResponsesError):
+    """The API answered with an HTTP status of 400 or more, or with an error."""
+
+    def __init__(self, sentence: str, setback: Setback, request_id: str = "") -> None:
+        """Keep the `setback`, and OpenAI's own id of the request for the log."""
         super().__init__(sentence)
-        self.status = status
-        self.error = error
+        self.setback = setback
+        self.request_id = request_id
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.setback.status or 0
+
+    @property
+    def error(self) -> ApiError:
+        """What the body said."""
+        return self.setback.error
 
 
 # openai_responses.endings =============================================================
@@ -122,17 +179,32 @@ class ApiRefused(ResponsesError):
 # A sentence says what happened and what can be done; a finished answer has none. No
 # text of the server is shown: it may quote a key or a prompt.
 
+EndingKind = Literal[
+    "completed",
+    "incomplete",
+    "failed",
+    "error",
+    "refused",
+    "invalid",
+    "unreachable",
+    "unreadable",
+    "malformed",
+    "cut",
+    "first_event_timeout",
+    "idle_timeout",
+    "total_timeout",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """The way a run ended.
 
-    `kind` is "completed", "incomplete", "failed", "error", "cut" or "refused"; `code`
-    is the API's word for the cause, where it gave one that is a word; `sentence` is
-    empty when there is nothing to tell.
+    `code` is the API's word for the cause, where it gave one that is a word;
+    `sentence` is empty when there is nothing to tell.
     """
 
-    kind: str
+    kind: EndingKind
     code: str | None = None
     sentence: str = ""
 
@@ -142,89 +214,163 @@ class Ending:
         return self.kind != "completed"
 
 
-COMPLETED = Ending("completed")
-
-CUT = Ending(
-    "cut",
-    sentence="The connection to the model broke before the answer was finished. "
-    "What arrived is kept; regenerate the answer, or ask to continue.",
+_PICTURE = (
+    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
+)
+_POLICY = (
+    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
+    "other words."
+)
+_NO_CREDIT = (
+    "The OpenAI account has no credit left, or has reached its spending limit. An "
+    "administrator has to look at its billing."
+)
+_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
+_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_RATE_LIMIT = (
+    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
 
-_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-
-_INCOMPLETE: Mapping[str, str] = {
-    "max_output_tokens": "The answer stops here because it reached its length limit. "
-    "Raise the maximum of output tokens, or ask to continue.",
-    "content_filter": "The answer stops here because OpenAI's content filter cut it "
-    "off. Put the question in other words.",
-}
-
-_FAILED: Mapping[str, str] = {
-    "server_error": "OpenAI had an error of its own. Try again in a moment.",
-    "rate_limit_exceeded": "OpenAI's rate limit for this key is reached. "
-    "Wait a minute, then try again.",
-    "insufficient_quota": "The OpenAI account has no credit left. "
-    "An administrator has to look at its billing.",
-    "context_length_exceeded": "This chat is longer than the model can read. "
-    "Start a new chat, or choose a model with a larger context.",
-    "invalid_prompt": "OpenAI refused this prompt under its usage policies. "
-    "Put the question in other words.",
-    "server_is_overloaded": "OpenAI is overloaded at the moment. Try again shortly.",
-}
-
-_OTHER_FAILURE = "The model's server reported an error{code}. Try again."
-
-
-_REFUSED: Mapping[str, str] = {
-    **_FAILED,
-    **dict.fromkeys(
-        (
-            "credit_balance_exhausted",
-            "organization_spend_limit_exceeded",
-            "project_spend_limit_exceeded",
-            "organization_usage_limit_exceeded",
+SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "incomplete": {
+        "max_output_tokens": "The answer stops here because it reached its length "
+        "limit. Raise the maximum of output tokens, or ask to continue.",
+        "content_filter": "The answer stops here because OpenAI's content filter cut "
+        "it off. Put the question in other words.",
+        "max_messages": "The answer stops here because it reached the limit of "
+        "messages in one answer. Ask to continue.",
+        "steered": "The answer stops here because the request was steered away. Ask "
+        "again.",
+        "": "The answer is not complete{code}. Ask to continue.",
+    },
+    "failed": {
+        "server_error": _SERVER_ERROR,
+        "rate_limit_exceeded": _RATE_LIMIT,
+        "slow_down": _RATE_LIMIT,
+        "insufficient_quota": _NO_CREDIT,
+        "credit_balance_exhausted": _NO_CREDIT,
+        "organization_spend_limit_exceeded": _NO_CREDIT,
+        "project_spend_limit_exceeded": _NO_CREDIT,
+        "organization_usage_limit_exceeded": _NO_CREDIT,
+        "project_usage_limit_exceeded": _NO_CREDIT,
+        "server_is_overloaded": _OVERLOADED,
+        "context_length_exceeded": "This chat is longer than the model can read. "
+        "Start a new chat, or choose a model with a larger context.",
+        "invalid_prompt": "OpenAI refused this prompt under its usage policies. Put "
+        "the question in other words.",
+        "bio_policy": _POLICY,
+        "misalignment_policy_violation": _POLICY,
+        "image_content_policy_violation": _POLICY,
+        "data_residency_mismatch": "This model is not served in the region that the "
+        "API key is bound to. An administrator has to choose another model or key.",
+        "vector_store_timeout": "The search in the uploaded files took too long. Try "
+        "again in a moment.",
+        **dict.fromkeys(
+            (
+                "invalid_image",
+                "invalid_image_format",
+                "invalid_base64_image",
+                "invalid_image_url",
+                "image_too_large",
+                "image_too_small",
+                "image_parse_error",
+                "invalid_image_mode",
+                "image_file_too_large",
+                "unsupported_image_media_type",
+                "empty_image_file",
+                "failed_to_download_image",
+                "image_file_not_found",
+            ),
+            _PICTURE,
         ),
-        _FAILED["insufficient_quota"],
-    ),
-    "model_not_found": "The model {model} does not exist, or is no longer there, or "
-    "this API key may not use it. Choose another model.",
-    "invalid_encrypted_content": "OpenAI could not read the reasoning of an earlier "
-    "answer in this chat. Start a new chat, or edit the first message.",
+        "": "The model's server reported an error{code}. Try again.",
+    },
+    "refused": {
+        "model_not_found": "The model {model} does not exist, or is no longer there, "
+        "or this API key may not use it. Choose another model.",
+        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        "earlier answer in this chat. Start a new chat.",
+        "401": "OpenAI does not accept the API key. An administrator has to check "
+        "API_KEY in the valves of this pipe.",
+        "403": "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key's project.",
+        "404": "There is no Responses API at BASE_URL. An administrator has to check "
+        "BASE_URL in the valves of this pipe.",
+        "413": "This chat is too large for the model's server. Start a new chat, or "
+        "leave out large files and pictures.",
+        "429": _RATE_LIMIT,
+        "503": _OVERLOADED,
+        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
+        "": "The model's server refused the request with HTTP {status}{code}{param}. "
+        "An administrator finds the details in the log.",
+    },
+    "cut": {
+        "": "The connection to the model broke before the answer was finished. What "
+        "arrived is kept; regenerate the answer, or ask to continue.",
+    },
+    "malformed": {
+        "": "The model's server sent something that cannot be read, so the answer "
+        "ends here. Regenerate it, or ask to continue.",
+    },
+    "first_event_timeout": {
+        "": "The model's server accepted the request and then said nothing for too "
+        "long. Try again, perhaps with less effort.",
+    },
+    "idle_timeout": {
+        "": "The model's server fell silent in the middle of the answer. What arrived "
+        "is kept; regenerate the answer, or ask to continue.",
+    },
+    "total_timeout": {
+        "": "The answer took longer than an administrator allows. What arrived is "
+        "kept; ask to continue, or choose less effort.",
+    },
 }
+"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
+all others, and "5" for every other status from 500 up. The kinds that are not here
+carry the sentence of the exception that they come from."""
 
-_BY_STATUS: Mapping[int, str] = {
-    401: "OpenAI does not accept the API key. An administrator has to check API_KEY "
-    "in the valves of this pipe.",
-    403: "This API key may not use {model}. Choose another model, or ask an "
-    "administrator to change the rights of the key's project.",
-    404: "There is no Responses API at BASE_URL. An administrator has to check "
-    "BASE_URL in the valves of this pipe.",
-    413: "This chat is too large for the model's server. Start a new chat, or leave "
-    "out large files and pictures.",
-    429: _FAILED["rate_limit_exceeded"],
-    503: _FAILED["server_is_overloaded"],
-}
+COMPLETED = Ending("completed")
+CUT = Ending("cut", sentence=SENTENCES["cut"][""])
+
+_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete` with this reason."""
-    other = f"The answer is not complete{_shown(reason)}. Ask to continue."
-    sentence = _INCOMPLETE.get(reason or "", other)
-    return Ending("incomplete", _word_or_none(reason), sentence)
+    code = _word_or_none(reason)
+    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
-def ending_of_failure(kind: str, error: ApiError) -> Ending:
+def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` ("failed") or an `error` event."""
     code = _word_or_none(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
 
+def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return how a run ended that one of our errors stopped.
+
+    `has_begun` says whether an event had arrived: then the answer was cut.
+    """
+    match error:
+        case TimedOut():
+            return Ending(error.kind, sentence=SENTENCES[error.kind][""])
+        case MalformedEvent():
+            return Ending("malformed", sentence=SENTENCES["malformed"][""])
+        case ApiRefused():
+            code = _word_or_none(error.error.code or error.error.type)
+            return Ending("refused", code, str(error))
+        case UnreadableAnswer():
+            return Ending("unreadable", sentence=str(error))
+        case InvalidRequest():
+            return Ending("invalid", sentence=str(error))
+    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+
+
 def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error that came after the request was accepted."""
-    for word in (error.code, error.type):
-        if word and word in _FAILED:
-            return _FAILED[word]
-    return _OTHER_FAILURE.format(code=_shown(error.code or error.type))
+    return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
@@ -232,20 +378,34 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
     `model` is the id that was asked for: it comes from the chat, not from the server.
     """
+    facts = {"model": model, "status": str(status)}
+    refused, failed = SENTENCES["refused"], SENTENCES["failed"]
     if status == 401:
-        return _BY_STATUS[401]
+        return refused["401"]
     for word in (error.code, error.type):
-        if word and word in _REFUSED:
-            return _REFUSED[word].format(model=model)
-    if status in _BY_STATUS:
-        return _BY_STATUS[status].format(model=model)
-    if status >= 500:
-        return f"OpenAI had an error of its own (HTTP {status}). Try again shortly."
-    about = _shown(error.code) + _shown(error.param, " at {}")
-    return (
-        f"The model's server refused the request with HTTP {status}{about}. "
-        "An administrator finds the details in the log."
-    )
+        sentence = word and (refused.get(word) or failed.get(word))
+        if sentence:
+            return sentence.format(code="", **facts)
+    other = refused["5"] if status >= 500 else refused[""]
+    about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
+    return refused.get(str(status), other).format(**about, **facts)
+
+
+def setback_sentence(setback: Setback) -> str:
+    """Return what a status line says of a failure that is tried again."""
+    if setback.status == 429:
+        return "The model's server is busy with this key's requests."
+    if setback.status and setback.status != 200:
+        return f"The model's server has trouble (HTTP {setback.status})."
+    return "The model's server did not answer."
+
+
+def _sentence(kind: str, error: ApiError) -> str:
+    """Return the sentence of a kind for the code or else the type of an error."""
+    told = SENTENCES[kind]
+    words = (word for word in (error.code, error.type) if word)
+    sentence = next((told[word] for word in words if word in told), told[""])
+    return sentence.format(code=_shown(error.code or error.type))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -260,7 +420,8 @@ def _word_or_none(word: str | None) -> str | None:
     Codes and parameter names are small letters, digits of an index, dots, brackets
     and underscores; anything else, a key for example, is not a word of the API.
     """
-    return word if word and _WORD.fullmatch(word) else None
+    known = any(word in told for told in SENTENCES.values())
+    return word if word and (known or _WORD.fullmatch(word)) else None
 
 
 # openai_responses.catalog =============================================================
@@ -821,6 +982,31 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Something a person should know while they wait, as a status line.
+
+    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    """
+
+    sentence: str
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What the log needs to know of the last response.
+
+    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
+    the HTTP status, if there was one, `error` what the API said went wrong.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = field(default_factory=ApiError)
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """The last event of every run, however it ended.
 
@@ -832,9 +1018,10 @@ class RunEnded:
     usage: Usage | None = None
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
+    trace: Trace = field(default_factory=Trace)
 
 
-RunEvent = ItemStarted | Grew | ItemEnded | TurnEnded | RunEnded
+RunEvent = ItemStarted | Grew | ItemEnded | TurnEnded | Noted | RunEnded
 
 
 def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
@@ -852,6 +1039,155 @@ def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
 def _place(event: RunEvent) -> tuple[int, str, int] | None:
     """Return what tells one growing text from another; None for all other events."""
     return (event.index, event.kind, event.part) if isinstance(event, Grew) else None
+
+
+# openai_responses.deadlines ===========================================================
+# How long a run waits for the server.
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Limits in seconds; a `total` of 0 is none.
+
+    `first_event` runs from the sending to the first event, `idle` from one event to
+    the next; a `keepalive` is an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit unless somebody asks for one.
+    """
+
+    connect: float = 30.0
+    first_event: float = 300.0
+    idle: float = 300.0
+    total: float = 0.0
+
+
+class Deadlines:
+    """The limit that is running now, over all attempts of one run."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        """Start the total limit, if there is one."""
+        self.timeouts = timeouts
+        now = asyncio.get_running_loop().time()
+        self._end = now + timeouts.total if timeouts.total else float("inf")
+        self._next = now + timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
+
+    def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
+        now = asyncio.get_running_loop().time()
+        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+
+    def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
+        now = asyncio.get_running_loop().time()
+        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+
+    def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
+        return asyncio.timeout_at(min(self._next, self._end))
+
+    def passed(self) -> TimedOut:
+        """Return the error of the limit that passed."""
+        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+
+
+# openai_responses.endpoint ============================================================
+# Where requests go, with which key, over which network.
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a server is reached; a proxy's address can hold a password.
+
+    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
+    means the system's certificates and the environment's proxy.
+    """
+
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where requests go, and with which key.
+
+    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
+    in the form that other servers than OpenAI's take.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    network: Network = field(default_factory=Network)
+    strict: bool = False
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        base = normalized_base_url(self.base_url)
+        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        return base + path + (query and f"?{query}")
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises InvalidRequest for an unusable base."""
+        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; Azure wants its key in one of its own.
+
+        An administrator's own headers win: a gateway may want another Authorization.
+        """
+        key = self.api_key.strip()
+        azure = self.host.endswith(_AZURE_HOSTS)
+        ours = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"}
+        ours["Content-Type"] = "application/json"
+        if self.organization:
+            ours["OpenAI-Organization"] = self.organization
+        if self.project:
+            ours["OpenAI-Project"] = self.project
+        theirs = {name.lower() for name in self.extra_headers}
+        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
+        return {**kept, **self.extra_headers}
+
+
+def normalized_base_url(text: str) -> str:
+    """Return `text` as the address that paths are appended to.
+
+    Takes what people paste: with or without `/v1`, with a slash at the end, or with
+    the `/responses` of the endpoint itself.
+    """
+    parts = _url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidRequest(
+            "BASE_URL is not an http or https address. An administrator has to "
+            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
+        )
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "BASE_URL holds a user name or a password, which cannot be sent beside "
+            "API_KEY. An administrator has to take it out in the valves of this pipe."
+        )
+    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
+    if not path:
+        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else."""
+    try:
+        parts = urlsplit(text)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, a port that is no number
+        return None
+    return parts if sound and parts.scheme in ("http", "https") else None
 
 
 # openai_responses.sse =================================================================
@@ -1230,128 +1566,122 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# openai_responses.transport ===========================================================
-# The only module that opens a connection.
+# openai_responses.retries =============================================================
+# Whether a request is sent once more, how long to wait before.
 #
-# One pooled session serves all runs of an event loop: it is opened by the first run and
-# closed when none was under way for a while. Errors of aiohttp become ours here, once.
+# The rules are those of OpenAI's own client (responses-api.md §4, "SDK retry policy"),
+# with one difference: a quota that is used up is never tried again, because waiting
+# does not fill it.
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
+QUOTA_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that says: no more, not: not now."""
 
-_CONNECT_SECONDS = 30.0
-_SILENCE_SECONDS = 300.0
-"""Reasoning at high effort is silent for minutes; there is no limit on the whole."""
-_IDLE_SECONDS = 60.0
-"""Less than the keep-alive of OpenAI's front end, so that we close first."""
-_DRAIN_SECONDS = 1.0
-_MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; fewer would queue busy servers."""
-_MAX_ERROR_BODY = 64 * 1024
-
-_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_RETRIED_CODES = frozenset(
+    {
+        "rate_limit_exceeded",
+        "server_error",
+        "server_is_overloaded",
+        "slow_down",
+    }
+)
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where requests go, and with which key.
+class RetryPolicy:
+    """How often, and how long to wait at the most, in seconds."""
 
-    Neither is in a `repr`: an address can hold a password.
+    max_retries: int = 1
+    max_wait: float = 60.0
+
+
+def read_setback(
+    status: int, error: ApiError, headers: Mapping[str, str], now: float
+) -> Setback:
+    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    wish = headers.get("x-should-retry", "").lower()
+    wanted = {"true": True, "false": False}.get(wish)
+    return Setback(status, error, _asked_wait(headers, now), wanted)
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
+) -> float | None:
+    """Return the seconds to wait before the next attempt; None for no more.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        return normalized_base_url(self.base_url) + path
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
-
-
-def normalized_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    Takes what people paste: with or without `/v1`, with a slash at the end, or with
-    the `/responses` of the endpoint itself.
-    """
-    parts = _url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
-    if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
-    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/") or "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def _url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else."""
-    try:
-        parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
+    if attempt >= policy.max_retries or not _is_retried(setback):
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    wait = backoff if setback.after is None else setback.after
+    return wait if wait <= policy.max_wait else None
 
 
-class Answer:
-    """A response whose status is fine and whose body is still on its way."""
+def _is_retried(setback: Setback) -> bool:
+    words = {setback.error.code, setback.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+        return False
+    if setback.wanted is not None:
+        return setback.wanted
+    if setback.status in (None, 200):
+        return words == {None} or bool(words & _RETRIED_CODES)
+    return setback.status in _RETRIED_STATUS or setback.status >= 500
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        """Wrap `response`; whoever opened it closes it."""
-        self._response = response
 
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
+def _is_limit_of_spending(code: str | None) -> bool:
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    return bool(code) and str(code).endswith(suffixes)
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        try:
-            async for chunk in self._response.content.iter_any():
-                yield chunk
-        except _NETWORK_ERRORS:
-            raise ConnectionFailed(
-                "The connection to the model's server broke."
-            ) from None
 
-    async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
-        except _NETWORK_ERRORS:
-            self._response.close()
+def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    seconds = _number(text)
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except ValueError:
+        return None
 
-    async def response_object(self) -> dict[str, Any]:
-        """Return the body as the API's response object."""
-        try:
-            wire = json.loads(await self._response.read())
-        except _NETWORK_ERRORS:
-            raise ConnectionFailed(
-                "The connection to the model's server broke."
-            ) from None
-        except (ValueError, RecursionError):
-            wire = None
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
-            return wire
-        if isinstance(wire, dict) and wire.get("error"):
-            error = read_api_error(wire)
-            raise ApiRefused(refusal_sentence(500, error, "this model"), 200, error)
-        raise UnreadableAnswer(
-            "The server at BASE_URL answered, but not as the Responses API does. "
-            "An administrator has to check BASE_URL in the valves of this pipe."
-        )
+
+def _number(text: str | None) -> float | None:
+    """Return a wait as a number: finite, not negative."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+# openai_responses.sessions ============================================================
+# The pooled HTTP session of each event loop.
+#
+# A session is opened by the first run that borrows it and closed when none has been
+# under way for a while, so that a pipe that was replaced leaves nothing behind.
+
+_IDLE_SECONDS = 60.0
+"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+_MAX_CONNECTIONS = 1000
+"""A chat holds one connection while it streams; fewer would queue busy servers."""
+_KEEPALIVE_SECONDS = 50.0
+"""A connection that rested for longer may be closed by the other side at any time."""
+_DNS_SECONDS = 300
+"""OpenAI's addresses change rarely, and each look-up costs the first words."""
 
 
 class _Pool:
@@ -1399,32 +1729,21 @@ class _Pool:
         task.add_done_callback(self._closing.discard)
 
 
-class Connections:
-    """The sessions of one pipe, one for each event loop that runs it."""
+class Sessions:
+    """The pools of one pipe, one for each event loop that runs it."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
-    @asynccontextmanager
-    async def post(
-        self, endpoint: Endpoint, path: str, payload: dict[str, Any]
-    ) -> AsyncIterator[Answer]:
-        """Send `payload` and lend the answer.
-
-        Raises ApiRefused, ConnectionFailed or InvalidRequest; leaving early closes
-        the connection, and with it the work upstream.
-        """
-        url = endpoint.url(path)
-        with self._pool().lend() as session:
-            response = await _send(session, endpoint, url, payload)
-            try:
-                if response.status >= 400:
-                    raise await _refusal(response, str(payload.get("model", "")))
-                yield Answer(response)
-            finally:
-                response.close()  # nothing happens when it was read to its end
+    def pool(self) -> _Pool:
+        """Return the pool of the running loop; those of ended loops are dropped."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
+            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+        return self._pools[loop]
 
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
@@ -1432,61 +1751,231 @@ class Connections:
         if pool is not None:
             await pool.close()
 
-    def _pool(self) -> _Pool:
-        loop = asyncio.get_running_loop()
-        return self._pools.setdefault(loop, _Pool(self._idle_seconds))
-
 
 def _new_session() -> aiohttp.ClientSession:
-    timeout = aiohttp.ClientTimeout(
-        total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS
+    connector = aiohttp.TCPConnector(
+        limit=_MAX_CONNECTIONS,
+        keepalive_timeout=_KEEPALIVE_SECONDS,
+        ttl_dns_cache=_DNS_SECONDS,
     )
-    connector = aiohttp.TCPConnector(limit=_MAX_CONNECTIONS)
-    return aiohttp.ClientSession(connector=connector, timeout=timeout)
+    # Limits of time are the runs' own; the environment's proxies are looked up by
+    # us, because trust_env would also send what a .netrc file holds.
+    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
+    return aiohttp.ClientSession(connector=connector, timeout=no_limit)
+
+
+# openai_responses.transport ===========================================================
+# The only module that opens a connection.
+#
+# Errors of aiohttp become ours here, once; what a proxy, a certificate or a gateway
+# does wrong gets a sentence of its own.
+
+_DRAIN_SECONDS = 1.0
+_MAX_ERROR_BODY = 64 * 1024
+
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Answer:
+    """A response whose status is fine and whose body is still on its way."""
+
+    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Wrap `response`; whoever opened it closes it."""
+        self._response = response
+        self._deadlines = deadlines
+        self._broke = False
+
+    @property
+    def is_stream(self) -> bool:
+        """Say whether the body is an event stream."""
+        return self._response.content_type == "text/event-stream"
+
+    @property
+    def request_id(self) -> str:
+        """OpenAI's own id of the request, for the log."""
+        return self._response.headers.get("x-request-id", "")
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it arrives, in pieces of any length."""
+        while chunk := await self._read_any():
+            yield chunk
+
+    async def _read_any(self) -> bytes:
+        if self._broke:
+            raise ConnectionFailed("The connection to the model's server broke.")
+        scope = self._deadlines.scope()
+        try:
+            async with scope:
+                return await self._response.content.readany()
+        except _NETWORK_ERRORS:
+            if scope.expired():
+                raise self._deadlines.passed() from None
+            self._broke = True
+        return self._rescued() or await self._read_any()
+
+    def _rescued(self) -> bytes:
+        """Return what arrived before the connection broke.
+
+        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        """
+        content = self._response.content
+        content.set_exception(None)  # type: ignore[arg-type]
+        return content.read_nowait()
+
+    async def drain(self) -> None:
+        """Read what is left after the last event, so that the connection lives on."""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for _ in self._response.content.iter_any():
+                    pass
+        except _NETWORK_ERRORS:
+            self._response.close()
+
+    async def response_object(self) -> dict[str, Any]:
+        """Return the body as the API's response object."""
+        pieces = [piece async for piece in self.chunks()]
+        try:
+            wire = json.loads(b"".join(pieces))
+        except (ValueError, RecursionError):
+            wire = None
+        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+            return wire
+        if isinstance(wire, dict) and wire.get("error"):
+            error = read_api_error(wire)
+            setback = Setback(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+        raise UnreadableAnswer(
+            "The server at BASE_URL answered, but not as the Responses API does. "
+            "An administrator has to check BASE_URL in the valves of this pipe."
+        )
+
+
+class Connections:
+    """Sends requests over the pooled sessions of one pipe."""
+
+    def __init__(self, idle_seconds: float | None = None) -> None:
+        """Open nothing yet; close a session after `idle_seconds` without a run."""
+        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._tls: dict[tuple[str, int], ssl.SSLContext] = {}
+
+    @asynccontextmanager
+    async def post(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        payload: dict[str, Any],
+        deadlines: Deadlines | None = None,
+    ) -> AsyncIterator[Answer]:
+        """Send `payload` and lend the answer.
+
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
+        closes the connection, and with it the work upstream.
+        """
+        limits = deadlines or Deadlines(Timeouts())
+        tls = self._trust(endpoint.network)
+        with self._sessions.pool().lend() as session:
+            response = await _send(session, endpoint, path, payload, limits, tls)
+            try:
+                if response.status >= 400:
+                    raise await _refusal(response, str(payload.get("model", "")))
+                yield Answer(response, limits)
+            finally:
+                response.close()  # nothing happens when it was read to its end
+
+    async def close(self) -> None:
+        """Close the session of the running loop, for tests and scripts."""
+        await self._sessions.close()
+
+    def _trust(self, network: Network) -> ssl.SSLContext | bool:
+        """Return whom to trust; one context a file, or no connection is reused."""
+        if not network.verify_ssl or not network.ca_bundle:
+            return network.verify_ssl
+        try:
+            key = (network.ca_bundle, Path(network.ca_bundle).stat().st_mtime_ns)
+            if key not in self._tls:
+                self._tls[key] = ssl.create_default_context(cafile=network.ca_bundle)
+            return self._tls[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            raise InvalidRequest(
+                "CA_BUNDLE is not a file with certificates that this server can read. "
+                "An administrator has to correct it in the valves of this pipe."
+            ) from None
 
 
 async def _send(
     session: aiohttp.ClientSession,
     endpoint: Endpoint,
-    url: str,
+    path: str,
     payload: dict[str, Any],
+    deadlines: Deadlines,
+    tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
     """Return the response once its head is there."""
     # A lone surrogate, from a broken copy and paste, must not stop the request.
     body = json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
-    headers = {
-        "Authorization": f"Bearer {endpoint.api_key.strip()}",
-        "Content-Type": "application/json",
-    }
+    url = endpoint.url(path)
+    scope = deadlines.scope()
     try:
-        return await session.post(url, data=body, headers=headers)
-    except aiohttp.ClientSSLError:
-        raise ConnectionFailed(
-            f"The certificate of {endpoint.host} is not trusted here. "
-            "An administrator has to check BASE_URL in the valves of this pipe."
-        ) from None
-    except _NETWORK_ERRORS:
-        raise ConnectionFailed(
-            f"The model's server at {endpoint.host} cannot be reached. Try again; if "
-            "it lasts, an administrator has to check BASE_URL in the valves."
-        ) from None
+        async with scope:
+            return await session.post(
+                url,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=tls,
+                proxy=endpoint.network.proxy or _environment_proxy(url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+    except _NETWORK_ERRORS as error:
+        if scope.expired():
+            raise deadlines.passed() from None
+        raise ConnectionFailed(_network_sentence(error, endpoint.host)) from None
     except ValueError:  # a line break in the key, a host that no name server knows
         raise InvalidRequest(
-            "API_KEY or BASE_URL holds characters that cannot be sent. "
-            "An administrator has to correct it in the valves of this pipe."
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
+            "be sent. An administrator has to correct it in the valves of this pipe."
         ) from None
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`, or None."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
+def _network_sentence(error: Exception, host: str) -> str:
+    """Return what to tell of a connection that did not come about."""
+    match error:
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return (
+                "The proxy on the way to the model's server does not let us through. "
+                "An administrator has to check PROXY in the valves of this pipe."
+            )
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return (
+                f"The certificate of {host} is not trusted here. An administrator has "
+                "to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
+            )
+    return (
+        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
+        "administrator has to check BASE_URL in the valves of this pipe."
+    )
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     """Return the error that a response with a bad status stands for."""
     try:
-        body = await response.content.read(_MAX_ERROR_BODY)
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            body = await response.content.read(_MAX_ERROR_BODY)
         error = read_api_error(json.loads(body))
     except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: the status says it
-    return ApiRefused(
-        refusal_sentence(response.status, error, model), response.status, error
-    )
+    status = response.status
+    setback = read_setback(status, error, response.headers, unix_seconds())
+    request_id = response.headers.get("x-request-id", "")
+    return ApiRefused(refusal_sentence(status, error, model), setback, request_id)
 
 
 # openai_responses.ulids ===============================================================
@@ -1539,6 +2028,9 @@ class Turn:
         """Count items from `first_index` on, the number of items of earlier turns."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[Delta | Whole]] = {}
         self._open: dict[int, dict[_Place, list[str]]] = {}
@@ -1549,13 +2041,9 @@ class Turn:
         """The items that ended, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether something of the answer has arrived."""
-        return bool(self._open or self._ended or self._early)
-
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event; return what it means to those who watch the run."""
+        self.event_count += 1
         return [] if self.ending else self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
@@ -1571,7 +2059,10 @@ class Turn:
             case ResponseEnded():
                 return self._finish(event)
             case StreamError():
+                self.trace = replace(self.trace, error=event.error)
                 self.ending = ending_of_failure("error", event.error)
+                # As the only event it is what a bad status is elsewhere.
+                self.refusal = event.error if self.event_count == 1 else None
         return []
 
     def _grow(self, event: Delta) -> list[RunEvent]:
@@ -1632,6 +2123,11 @@ class Turn:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
+        self.trace = replace(
+            self.trace,
+            model=str(response.get("model") or ""),
+            error=read_api_error(response.get("error")),
+        )
         events: list[RunEvent] = []
         output = response.get("output")
         for output_index, item in enumerate(output if isinstance(output, list) else ()):
@@ -1691,6 +2187,48 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))
     return COMPLETED
+
+
+# openai_responses.compat ==============================================================
+# A request as other servers of the Responses API take it.
+#
+# They check more strictly and know less than OpenAI (responses-api.md §6): an unknown
+# key or `include` is an error, a reasoning item or a call needs an id, and an answer of
+# the assistant is a plain text.
+
+_OPENAI_ONLY = (
+    "access_programs",
+    "context_management",
+    "image",
+    "moderation",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "stream_options",
+)
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` without what only OpenAI knows, its items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    kind = item_type(item)
+    if kind == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    if kind in _ID_PREFIXES:
+        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
+    return item
+
+
+def _digest(item: Item) -> str:
+    """Return an id that the same item always gets, so that the prefix stays."""
+    told = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
 # openai_responses.request =============================================================
@@ -1914,64 +2452,60 @@ def _first_complaint(error: ValidationError) -> str:
     return f"The setting {place} cannot be sent: {first['msg']}."
 
 
-# openai_responses.run =================================================================
-# A whole request, as a stream of run events.
-#
-# The loop knows neither host nor valve: what it needs comes in frozen inputs, what
-# happens goes out as events, and the last of them says how the run ended.
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How a run behaves towards those who watch it.
-
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together.
-    """
-
-    join_seconds: float = 0.05
-
+# openai_responses.exchange ============================================================
+# One request sent, its answer told as run events.
 
 _THOUGHT_SHARE = 0.2
 """Growing reasoning is read for a fifth of that time at once, because the first words
 of the answer must not wait for it."""
 
 
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunEnded.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How a run behaves towards those who watch it, and towards the server.
 
-    Raises nothing of ours: a refusal is an ending. Cancelling it, or closing the
+    `join_seconds` is the shortest time between two events that show more of an
+    answer; what arrives meanwhile is shown together.
+    """
+
+    join_seconds: float = 0.05
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The way to a server: where it is, over which connections, within which limits."""
+
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    deadlines: Deadlines
+
+
+async def exchange(
+    request: ResponsesRequest, line: Line, turn: Turn
+) -> AsyncGenerator[RunEvent, None]:
+    """Send `request`, feed the answer to `turn`, yield what it means.
+
+    Raises the errors of `transport` and MalformedEvent. Cancelling it, or closing the
     generator, closes the connection.
     """
-    turn = Turn()
-    failure: Ending | None = None
     payload = request.payload()
-    try:
-        async with connections.post(endpoint, "/responses", payload) as answer:
-            async with aclosing(_turn_events(answer, turn, limits)) as events:
-                async for event in events:
-                    yield event
-            await answer.drain()
-    except ResponsesError as error:
-        failure = _ending_of_error(error, turn)
-    for event in turn.close():
-        yield event
-    ending = turn.ending or failure or CUT
-    yield RunEnded(ending, turn.usage, turn.usage, tuple(turn.output))
-
-
-def _ending_of_error(error: ResponsesError, turn: Turn) -> Ending:
-    """Return how a run ended that one of our errors stopped."""
-    return CUT if turn.has_begun else Ending("refused", sentence=str(error))
+    if line.endpoint.strict:
+        payload = strict_payload(payload)
+    line.deadlines.start_attempt()
+    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
+    async with posted as answer:
+        turn.trace = Trace(answer.request_id, status=200)
+        async with aclosing(_turn_events(answer, line, turn)) as events:
+            async for event in events:
+                yield event
+        await answer.drain()
 
 
 async def _turn_events(
-    answer: Answer, turn: Turn, limits: Limits
+    answer: Answer, line: Line, turn: Turn
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of one response, streamed or not."""
     if not answer.is_stream:
@@ -1983,6 +2517,8 @@ async def _turn_events(
     async with aclosing(_batches(answer)) as batches:
         async for batch in batches:
             began = monotonic_seconds()
+            if batch:
+                line.deadlines.event_arrived()
             events, malformed = _told(batch, turn)
             for told in events:
                 yield told
@@ -1990,7 +2526,7 @@ async def _turn_events(
                 raise malformed
             if turn.ending:
                 return
-            await _let_deltas_gather(events, began, limits)
+            await _let_deltas_gather(events, began, line.limits.join_seconds)
 
 
 def _told(
@@ -2021,7 +2557,7 @@ async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None
 
 
 async def _let_deltas_gather(
-    events: list[RunEvent], began: float, limits: Limits
+    events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
     """Leave what follows a delta in the connection's buffer for a moment.
 
@@ -2029,11 +2565,220 @@ async def _let_deltas_gather(
     deltas that arrived. The first delta after a pause is never held back.
     """
     last = events[-1] if events else None
-    if not isinstance(last, Grew) or limits.join_seconds <= 0:
+    if not isinstance(last, Grew) or join_seconds <= 0:
         return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = monotonic_seconds() - began
-    await asyncio.sleep(max(0.0, limits.join_seconds * share - spent))
+    await asyncio.sleep(max(0.0, join_seconds * share - spent))
+
+
+# openai_responses.healing =============================================================
+# A refused request, changed so that it passes.
+#
+# Four refusals have a cause that we can take away, each at the price of something less
+# (responses-api.md §0.9, §2.1, §4). They are recognised by the code, or by the words of
+# the server where it gives no code; a request is changed once for each cause, and only
+# while nothing has been shown.
+
+_ITEM_ERRORS = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|Duplicate item found with id"
+    r"|Expected an ID that begins with"
+    r"|encrypted content .{0,400} could not be verified",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
+_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """A changed request, and what was given up for it.
+
+    `cause` is "reasoning", "summary", "stream" or "effort".
+    """
+
+    cause: str
+    request: ResponsesRequest
+    sentence: str
+
+
+def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+    """Return a request without what `error` complains of, if that can be left out."""
+    for cause, heal in _REMEDIES.items():
+        changed = heal(request, error)
+        if changed is not None:
+            return Healed(cause, changed, _SENTENCES[cause])
+    return None
+
+
+def _without_reasoning(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all reasoning: one unreadable item does not say which."""
+    by_code = error.code == "invalid_encrypted_content"
+    if not by_code and not _ITEM_ERRORS.search(error.message):
+        return None
+    kept = [
+        item
+        for item in request.input
+        if not is_reasoning(item) and item_type(item) != "compaction"
+    ]
+    without_ids = [{k: v for k, v in item.items() if k != "id"} for item in kept]
+    if without_ids == request.input:
+        return None
+    return request.model_copy(update={"input": without_ids})
+
+
+def _without_summary(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    reasoning = request.reasoning or {}
+    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+        return None
+    rest = {key: value for key, value in reasoning.items() if key != "summary"}
+    return request.model_copy(update={"reasoning": rest or None})
+
+
+def _without_stream(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    if not request.stream or not refused:
+        return None
+    return request.model_copy(update={"stream": False})
+
+
+def _with_nearest_effort(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Take the effort nearest to the refused one among those that the error names."""
+    reasoning = request.reasoning or {}
+    asked = reasoning.get("effort")
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+        return None
+    order = list(REASONING_EFFORTS)
+    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
+    others = sorted(named - {asked}, key=order.index)
+    if not others:
+        return None
+    place = order.index(asked)
+    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
+    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+
+
+def _about(error: ApiError) -> str:
+    """Return what an error is about: its parameter, else the words around it."""
+    return error.param or error.message
+
+
+_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+
+_REMEDIES: Mapping[str, _Remedy] = {
+    "reasoning": _without_reasoning,
+    "summary": _without_summary,
+    "stream": _without_stream,
+    "effort": _with_nearest_effort,
+}
+
+_SENTENCES: Mapping[str, str] = {
+    "reasoning": "The server could not read earlier reasoning of this chat: "
+    "answering without it.",
+    "summary": "This organisation gets no reasoning summaries: answering without.",
+    "stream": "This organisation may not stream: the answer comes in one piece.",
+    "effort": "The model does not have this effort: answering with the nearest one.",
+}
+
+
+# openai_responses.run =================================================================
+# A whole request, as a stream of run events.
+#
+# The loop knows neither host nor valve: what it needs comes in frozen inputs, what
+# happens goes out as events, and the last of them says how the run ended. A request is
+# sent again only before the first event of its answer: changed, where the refusal has a
+# cause that can be left out, or as it is, where waiting may help.
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+) -> AsyncGenerator[RunEvent, None]:
+    """Send `request` and report what happens; ends with exactly one RunEnded.
+
+    Raises nothing of ours: a refusal is an ending. Cancelling it, or closing the
+    generator, closes the connection.
+    """
+    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    again = _Again(request, limits)
+    while True:
+        turn, error = Turn(), None
+        try:
+            async with aclosing(exchange(again.request, line, turn)) as events:
+                async for event in events:
+                    yield event
+        except ResponsesError as caught:
+            error = caught
+        note = again.after(error, turn)
+        if note is None:
+            break
+        yield note
+        await asyncio.sleep(again.wait)
+    for event in turn.close():
+        yield event
+    yield _ended(turn, error)
+
+
+class _Again:
+    """Decides after an attempt whether there is another one, and with what."""
+
+    def __init__(self, request: ResponsesRequest, limits: Limits) -> None:
+        self.request = request
+        self.wait = 0.0
+        self._policy = limits.retries
+        self._retries = 0
+        self._healed: set[str] = set()
+
+    def after(self, error: ResponsesError | None, turn: Turn) -> Noted | None:
+        """Return what to tell before the next attempt; None when there is none."""
+        setback = _setback(error, turn)
+        if setback is None:
+            return None
+        remedy = healed(self.request, setback.error)
+        if remedy and remedy.cause not in self._healed:
+            self._healed.add(remedy.cause)
+            self.request, self.wait = remedy.request, 0.0
+            return Noted(remedy.sentence, remedy.cause)
+        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        if wait is None:
+            return None
+        self._retries += 1
+        self.wait = wait
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
+
+
+def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+    """Return the failure, if it came before the first event of the answer."""
+    if turn.refusal:
+        return Setback(200, turn.refusal)
+    if turn.event_count:
+        return None
+    if isinstance(error, ApiRefused):
+        return error.setback
+    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    return Setback() if silent or isinstance(error, ConnectionFailed) else None
+
+
+def _ended(turn: Turn, error: ResponsesError | None) -> RunEnded:
+    ending, trace = turn.ending or CUT, turn.trace
+    if error is not None and turn.ending is None:
+        ending = ending_of_exception(error, turn.event_count > 0)
+    if isinstance(error, ApiRefused):
+        trace = Trace(error.request_id, "", error.setback.status, error.error)
+    return RunEnded(ending, turn.usage, turn.usage, tuple(turn.output), trace)
 
 
 # openai_responses.origin ==============================================================
@@ -2105,6 +2850,234 @@ def _responses_tool(spec: Mapping[str, Any]) -> Item:
     return {**tool, "parameters": parameters, "strict": False}
 
 
+# openai_responses.redaction ===========================================================
+# Secrets out of text.
+#
+# Two passes: the values that are known to be secret, in every form in which they travel;
+# then whatever looks like a secret. A part that is `[redacted]` already is left alone.
+#
+# No rule may look behind a character that another rule can take, and none may end in
+# front of a letter or digit: that keeps a second pass from finding anything. What a
+# rule repeats without bound is possessive or starts with a character that it cannot
+# repeat: that keeps the time linear.
+
+REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # A header: its value goes on to the end of the line or of the quotes.
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # A name whose value is one word, or in quotes.
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # A query parameter.
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            # `Basic` is a word too: base64 has digits, or a capital inside a word.
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
+            # version and four bytes of a time that are zero for a while yet.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    A second time changes nothing. Secrets of fewer than six characters are ignored:
+    they would be found in ordinary words.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    if known:
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        pattern = "|".join(re.escape(form) for form in longest_first)
+        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
+    return _replaced(_LOOKS_SECRET, text)
+
+
+def _replaced(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(
+        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
+    )
+
+
+def _keeping_the_name(found: re.Match[str]) -> str:
+    """Return the mark, with what tells the reader which secret was there."""
+    name = found[found.lastgroup] if found.lastgroup else ""
+    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for offset in range(3):
+        inner = _inside_base64(raw, offset)
+        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header stands behind a user name that nobody told us;
+    its length modulo three is all that matters.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+
+
+# openai_responses.audit ===============================================================
+# The lines of the audit log, in JSON, without a word that anybody said.
+#
+# ===================  ======================  =======  =======  =====
+# field                 what it is              request  success  error
+# ===================  ======================  =======  =======  =====
+# event                 `responses_api_` ...    x        x        x
+# model                 as it was asked for     x        x        x
+# response_model        as the server names it           x
+# request_id            the caller's, one for   x        x        x
+#                       all lines of a request
+# response_format       text, json_object ...   x
+# stream                true or false           x
+# tool_count            tools offered           x
+# input_message_count   messages in the input   x
+# status_code           of HTTP; null if none            x        x
+# code                  the server's word                         x
+# param                 what it is about                          x
+# error_type            the server's word                         x
+# base_url_host         the server's name       x        x        x
+# use_custom_base_url   it is not OpenAI's own  x        x        x
+# ===================  ======================  =======  =======  =====
+#
+# A field that an event has is always in its line: null where nothing is known, or where
+# the value does not look like what it should be. These functions are not given a key, and
+# of a payload or a response they read nothing but names, kinds and numbers.
+
+_OPENAI_HOST = "api.openai.com"
+
+_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
+_FORMATS = frozenset({"text", "json_object", "json_schema"})
+
+
+def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str:
+    """Return the line for a request that is about to be sent to `host`."""
+    fields = {
+        "response_format": _response_format(payload),
+        "stream": payload.get("stream") is True,
+        "tool_count": len(_list(payload.get("tools"))),
+        "input_message_count": _message_count(payload.get("input")),
+    }
+    return _line("request", payload, host, request_id, fields)
+
+
+def audit_success(
+    payload: Mapping[str, Any],
+    host: str,
+    request_id: str,
+    response: Mapping[str, Any],
+    status: int = 200,
+) -> str:
+    """Return the line for an answer that came to its end, complete or not."""
+    fields = {
+        "response_model": _fitting(_MODEL_NAME, response.get("model")),
+        "status_code": status,
+    }
+    return _line("success", payload, host, request_id, fields)
+
+
+def audit_error(
+    payload: Mapping[str, Any],
+    host: str,
+    request_id: str,
+    error: ApiError,
+    status: int | None = None,
+) -> str:
+    """Return the line for a request that failed; no `status`, no answer."""
+    fields = {
+        "status_code": status,
+        "code": _fitting(_API_WORD, error.code),
+        "param": _fitting(_API_WORD, error.param),
+        "error_type": _fitting(_API_WORD, error.type),
+    }
+    return _line("error", payload, host, request_id, fields)
+
+
+def _line(
+    event: str,
+    payload: Mapping[str, Any],
+    host: str,
+    request_id: str,
+    fields: Mapping[str, Any],
+) -> str:
+    """Return the line: what all events have, around what this one has."""
+    known_host = _fitting(_HOST_NAME, host)
+    line = {
+        "event": f"responses_api_{event}",
+        "model": _fitting(_MODEL_NAME, payload.get("model")),
+        "request_id": _fitting(_LINE_ID, request_id),
+        **fields,
+        "base_url_host": known_host,
+        "use_custom_base_url": known_host != _OPENAI_HOST,
+    }
+    return json.dumps(line, separators=(",", ":"))
+
+
+def _fitting(shape: re.Pattern[str], value: object) -> str | None:
+    """Return `value` if it looks like what it should be, and like no secret."""
+    if not isinstance(value, str) or not shape.fullmatch(value):
+        return None
+    return value if redacted(value) == value else None
+
+
+def _response_format(payload: Mapping[str, Any]) -> str | None:
+    """Return the kind of format asked for; a schema itself is never read."""
+    wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
+    kind = wanted.get("type", "text")
+    return kind if isinstance(kind, str) and kind in _FORMATS else None
+
+
+def _message_count(items: object) -> int:
+    """Return how many messages there are; the API takes a text for one."""
+    if isinstance(items, str):
+        return 1
+    found = (_mapping_or_empty(item) for item in _list(items))
+    return sum(item.get("type", "message") == "message" for item in found if item)
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 # owui_chat.native =====================================================================
 # Run events -> Open WebUI's native events.
 #
@@ -2151,6 +3124,8 @@ class NativeView:
                 yield self._grow(event, marker)
             case ItemEnded() if event.index in self._places:
                 yield self._end(event)
+            case Noted():
+                yield status_chunk(event.sentence)
             case RunEnded():
                 if marker:
                     yield from self._marker_alone(marker)
@@ -2238,6 +3213,27 @@ def error_chunk(sentence: str) -> Chunk:
     It has no `choices`: with them the host does not look at `error`.
     """
     return {"error": {"message": sentence}}
+
+
+def status_chunk(sentence: str) -> Chunk:
+    """Return a status line above the answer; the host stores it."""
+    data = {"description": sentence, "done": True}
+    return _host_event({"type": "status", "data": data})
+
+
+def source_chunk(name: str, text: str) -> Chunk:
+    """Return a source below the answer, which opens to show `text`."""
+    data = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return _host_event({"type": "source", "data": data})
+
+
+def _host_event(event: dict[str, Any]) -> Chunk:
+    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
 def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
@@ -2561,11 +3557,13 @@ def _clean_part(part: object) -> object:
 # Ours: one top-level key of the chat's JSON for each assistant message, because the host
 # replaces a top-level key whole and answers are written at the same time:
 #
-#     "openai_responses_pipe:{message_id}": {"__v": 4, "items": {ulid: record}}
+#     "openai_responses_pipe:{message_id}":
+#         {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
 #
 # The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
 # never written. A record is the same in both, but for `origin`, which only ours has, and
-# for `payload`, which in ours may be a list: the items that one marker names.
+# for `payload`, which in ours may be a list: the items that one marker names. Reasoning of
+# records that any key calls dead is not sent again, because the server refused it.
 
 SEED_KEY = "openai_responses_pipe"
 _VERSION = 4
@@ -2597,9 +3595,18 @@ def message_key(message_id: str) -> str:
     return f"{SEED_KEY}:{message_id}"
 
 
-def write_records(records: Mapping[str, Record]) -> dict[str, Any]:
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    return {"__v": _VERSION, "items": {u: _wire(r) for u, r in records.items()}}
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
@@ -2608,11 +3615,22 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
     A record that is not what a writer writes is no record: its marker then resolves
     to nothing.
     """
-    records: dict[str, Record] = {}
-    for key, value in chat.items():
-        if key == SEED_KEY or key.startswith(SEED_KEY + ":"):
-            records.update((record.ulid, record) for record in _records_in(value))
-    return records
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in dead_in(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+
+
+def dead_in(value: object) -> list[str]:
+    """Return the ids that the value of one key calls dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def _buried(record: Record) -> Record:
+    """Return a record without its reasoning."""
+    rest = tuple(item for item in record.payload if not is_reasoning(item))
+    return replace(record, payload=rest)
 
 
 def _records_in(value: object) -> Iterator[Record]:
@@ -3099,7 +4117,8 @@ class Caller:
     """What one call of the pipe is about.
 
     `host_model` is the host's id of the model, `{function id}.{model}`; `task` the
-    name of a small job of the host, or empty.
+    name of a small job of the host, or empty; `is_admin` whether an administrator
+    asks.
     """
 
     host_model: str
@@ -3108,6 +4127,7 @@ class Caller:
     message_id: str = ""
     task: str = ""
     streams: bool = False
+    is_admin: bool = False
 
     @property
     def model(self) -> str:
@@ -3148,6 +4168,7 @@ def read_caller(
         message_id=str(facts.get("message_id") or ""),
         task=str(task or ""),
         streams=bool(body.get("stream")),
+        is_admin=(user or {}).get("role") == "admin",
     )
 
 
@@ -3191,6 +4212,11 @@ async def write_chat_key(chat_id: str, key: str, value: Mapping[str, Any]) -> bo
     return row is not None
 
 
+def server_secret() -> str:
+    """Return the server's own secret, or nothing."""
+    return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+
+
 def _host_name(module: str, name: str) -> Any:
     """Return a name of the host; raises InvalidRequest when it has none."""
     try:
@@ -3200,6 +4226,136 @@ def _host_name(module: str, name: str) -> Any:
             f"This version of Open WebUI has no {name} in open_webui.{module}, which "
             "this pipe needs. An administrator has to update the pipe or Open WebUI."
         ) from None
+
+
+# owui_manifold.learned ================================================================
+# What a server refused a key before, so that it is not asked again.
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Refusals that hold for every request: of summaries, of streams."""
+
+    summary: bool = False
+    stream: bool = False
+
+
+class Lessons:
+    """The refusals of each key at each address, as long as the pipe is loaded."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._by_account: dict[str, Learned] = {}
+
+    def of(self, endpoint: Endpoint) -> Learned:
+        """Return what this key has been refused at this address."""
+        return self._by_account.get(_account(endpoint), Learned())
+
+    def note(self, endpoint: Endpoint, cause: str) -> None:
+        """Remember a refusal by its cause; others concern one request alone."""
+        if cause in ("summary", "stream"):
+            known = self.of(endpoint)
+            learned = replace(known, **{cause: True})
+            self._by_account[_account(endpoint)] = learned
+
+
+def _account(endpoint: Endpoint) -> str:
+    """Return a name for an account that does not tell its key."""
+    told = f"{endpoint.base_url}\n{endpoint.organization}\n{endpoint.api_key}"
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()
+
+
+# owui_manifold.log ====================================================================
+# Lines in the server's log, without secrets, the newest of each run kept to be shown.
+
+_LOGGER = logging.getLogger("openai_responses_manifold")
+
+_LEVELS: Mapping[str, int] = {
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARNING": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "CRITICAL": logging.CRITICAL,
+}
+
+_KEPT_LINES = 2000
+
+
+class LogLine(NamedTuple):
+    """One line of a run: when it was written, how grave it is, what it says."""
+
+    seconds: int
+    level: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return the line as it is shown, with its time in UTC."""
+        time = datetime.fromtimestamp(self.seconds, UTC)
+        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
+
+
+class RunLog:
+    """The log of one run, for whoever works for it; also from other threads."""
+
+    def __init__(
+        self,
+        threshold: str,
+        secrets: Iterable[str],
+        run_id: str,
+        now: Callable[[], int] = unix_seconds,
+    ) -> None:
+        """Begin empty; the server's log gets what reaches `threshold`."""
+        self.run_id = run_id
+        self._threshold = _level_number(threshold)
+        self._secrets = tuple(secrets)
+        self._now = now
+        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
+        self._lock = Lock()
+
+    def line(self, level: str, text: str) -> None:
+        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
+
+        A level that is not known counts as INFO.
+        """
+        known = level if level in _LEVELS else "INFO"
+        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
+        with self._lock:
+            self._lines.append(LogLine(self._now(), known, one_line))
+        if _LEVELS[known] >= self._threshold:
+            _write(_LEVELS[known], f"{self.run_id} {one_line}")
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has a valve of its own."""
+        _write(logging.INFO, line)
+
+    def lines(self) -> list[LogLine]:
+        """Return the newest lines, the oldest of them first."""
+        with self._lock:
+            return list(self._lines)
+
+    def text(self) -> str:
+        """Return these lines as they are shown."""
+        return "\n".join(map(str, self.lines()))
+
+
+def log_line(threshold: str, level: str, line: str) -> None:
+    """Write `line` if `level` reaches `threshold`; both are names of levels."""
+    if _level_number(level) >= _level_number(threshold):
+        _write(_level_number(level), redacted(line))
+
+
+def _level_number(name: str) -> int:
+    return _LEVELS.get(name, logging.INFO)
+
+
+def _write(number: int, line: str) -> None:
+    """Hand `line` to the handlers of the server.
+
+    The logger's own level belongs to the server and to other copies of the pipe, so
+    it is not touched: the record goes to the handlers as it is.
+    """
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, line, (), None)
+    _LOGGER.handle(record)
 
 
 # owui_manifold.rounds =================================================================
@@ -3257,43 +4413,10 @@ def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | 
     return [*ended.sent, *ended.received, *answers]
 
 
-# owui_manifold.store ==================================================================
-# Kept items, written to and read from the chat's row.
-
-
-class ChatStore:
-    """What is kept of one chat; writes go to the key of one message alone."""
-
-    def __init__(self, caller: Caller, records: Mapping[str, Record]) -> None:
-        """Begin with the `records` of the chat; those of this message are kept on."""
-        self.records = records
-        self._caller = caller
-        self._own = {
-            ulid: record
-            for ulid, record in records.items()
-            if record.message_id == caller.message_id
-        }
-
-    async def write(self, record: Record) -> bool:
-        """Store `record` and say whether the host did; only then show its marker."""
-        own = {**self._own, record.ulid: record}
-        key = message_key(self._caller.message_id)
-        if not await write_chat_key(self._caller.chat_id, key, write_records(own)):
-            return False
-        self._own = own
-        return True
-
-
-async def open_store(caller: Caller) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None when it has no row."""
-    if not caller.may_have_row:
-        return None
-    chat = await read_chat(caller.chat_id, caller.user_id)
-    return None if chat is None else ChatStore(caller, read_records(chat))
-
-
 # owui_manifold.valves =================================================================
-# What the administrator and the user can set, with the user's choice on top.
+# What the administrator and the user can set.
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
 class Valves(BaseModel):
@@ -3309,6 +4432,24 @@ class Valves(BaseModel):
         description="Key for that server. Empty: the variable `OPENAI_API_KEY` of "
         "Open WebUI's own environment is used.",
         json_schema_extra={"input": {"type": "password"}},
+    )
+    ORGANIZATION: str = Field(
+        default="",
+        description="Organisation to bill, if the key belongs to several.",
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill, if the key belongs to several."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description="More headers for every request, as a JSON object of texts: "
+        '`{"X-Team": "blue"}`. They win over those that this pipe sends itself.',
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API "
+        "knows; choose it when BASE_URL is not OpenAI or Azure.",
     )
     MODEL_ID: str = Field(
         default="gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
@@ -3331,11 +4472,87 @@ class Valves(BaseModel):
         "all, between the tool calls of one answer, or through the whole "
         "conversation (stored in the chat).",
     )
-    LOG_LEVEL: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
+    STORE_ENCRYPTION: Literal["off", "on"] = Field(
+        default="off",
+        description="Encrypt what this pipe stores in a chat. The host keeps the "
+        "text, the reasoning summaries and the tool cards of an answer in clear all "
+        "the same (its `output` items), and whoever gets a shared or exported chat "
+        "gets those. A changed key makes stored reasoning unreadable; the chats go "
+        "on without it.",
+    )
+    STORE_ENCRYPTION_KEY: str = Field(
+        default="",
+        description="A long random text, the key for STORE_ENCRYPTION. Empty: the "
+        "server's own WEBUI_SECRET_KEY is used.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    MAX_RETRIES: int = Field(
+        default=1,
+        description="How often a request that failed before its first word is sent "
+        "again, 0 to 5.",
+    )
+    MAX_RETRY_WAIT_SECONDS: float = Field(
+        default=60,
+        ge=0,
+        description="Longest wait before such a retry. When the server asks for a "
+        "longer one, the error is shown at once.",
+    )
+    CONNECT_TIMEOUT_SECONDS: float = Field(
+        default=30, gt=0, description="How long a connection may take to come about."
+    )
+    FIRST_EVENT_TIMEOUT_SECONDS: float = Field(
+        default=300,
+        description="How long the server may take to begin its answer, 30 to 900.",
+    )
+    IDLE_TIMEOUT_SECONDS: float = Field(
+        default=300,
+        description="How long the server may be silent in the middle of an answer, "
+        "30 to 900. Long reasoning without a summary is silent for minutes.",
+    )
+    TOTAL_TIMEOUT_SECONDS: float = Field(
+        default=0, ge=0, description="Longest time for a whole answer; 0 is no limit."
+    )
+    VERIFY_SSL: bool = Field(
+        default=True,
+        description="Check the server's certificate. Off only for a test: anybody on "
+        "the way could then read the key.",
+    )
+    CA_BUNDLE: str = Field(
+        default="",
+        description="Path of a file with the certificates to trust instead of the "
+        "system's, for example those of a company's proxy.",
+    )
+    PROXY: str = Field(
+        default="",
+        description="Address of an HTTP proxy, with user and password if it wants "
+        "them. Empty: HTTPS_PROXY and NO_PROXY of the environment are obeyed.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    AUDIT_LOG: bool = Field(
+        default=False,
+        description="Write one JSON line for each request, success and error to the "
+        "server's log, without a word of what was said. The environment's "
+        "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
+    )
+    LOG_LEVEL: LogLevel = Field(
         default="INFO",
         description="What this pipe writes to the server's log, from this level up. "
-        "Prompts and keys are never written.",
+        "Keys are never written.",
     )
+
+    @field_validator("MAX_RETRIES", mode="before")
+    @classmethod
+    def _clamp_retries(cls, value: object) -> object:
+        """Take a text or a number and bring it into 0 to 5, as the seed does."""
+        return clamped(value, 0, 5, 1)
+
+    @field_validator(
+        "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
+    )
+    @classmethod
+    def _clamp_silence(cls, value: object) -> object:
+        """Take a text or a number and bring it into 30 to 900, as the seed does."""
+        return clamped(value, 30, 900, 300)
 
     def effective_key(self) -> str:
         """Return the key to use, or nothing.
@@ -3344,6 +4561,11 @@ class Valves(BaseModel):
         stand in the schema that the settings page loads.
         """
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
+
+    def writes_audit_log(self) -> bool:
+        """Say whether the audit log is on, by valve or by environment."""
+        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        return self.AUDIT_LOG or by_environment == "true"
 
 
 class UserValves(BaseModel):
@@ -3362,28 +4584,244 @@ class UserValves(BaseModel):
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = Field(
         default="inherit", description="How long answers are."
     )
+    LOG_LEVEL: Literal["inherit", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = (
+        Field(
+            default="inherit",
+            description="What the pipe writes to the server's log about your chats.",
+        )
+    )
+    SHOW_LOG_ON_ERROR: bool = Field(
+        default=False,
+        description="For administrators: show the log of an answer that failed, as a "
+        "source below it.",
+    )
+
+
+def clamped(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; what is no number is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
+
+
+# owui_manifold.settings ===============================================================
+# What the valves come to for one request.
+
+
+def endpoint_of(valves: Valves) -> Endpoint:
+    """Return where requests go; raises InvalidRequest for what cannot work."""
+    key = valves.effective_key()
+    if not key:
+        raise InvalidRequest(
+            "This pipe has no API key yet. An administrator has to set API_KEY in the "
+            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
+        )
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=key,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=extra_headers(valves.EXTRA_HEADERS),
+        network=Network(
+            valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
+        ),
+        strict=valves.COMPATIBILITY == "strict",
+    )
+
+
+def extra_headers(text: str) -> Mapping[str, str]:
+    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
+    if not text.strip():
+        return {}
+    try:
+        headers = json.loads(text)
+    except ValueError:
+        headers = None
+    if isinstance(headers, dict) and all(isinstance(v, str) for v in headers.values()):
+        return headers
+    raise InvalidRequest(
+        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
+        'it in the valves of this pipe, for example {"X-Team": "blue"}.'
+    )
+
+
+def limits_of(valves: Valves, *, tools_ran: bool) -> Limits:
+    """Return how a run behaves; what comes after a tool is sent once only."""
+    retries = 0 if tools_ran else valves.MAX_RETRIES
+    return Limits(
+        timeouts=Timeouts(
+            connect=valves.CONNECT_TIMEOUT_SECONDS,
+            first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
+            idle=valves.IDLE_TIMEOUT_SECONDS,
+            total=valves.TOTAL_TIMEOUT_SECONDS,
+        ),
+        retries=RetryPolicy(retries, valves.MAX_RETRY_WAIT_SECONDS),
+    )
 
 
 def chosen_settings(
-    valves: Valves, user: UserValves, streams: bool, tools: Sequence[Item]
+    valves: Valves,
+    user: UserValves,
+    *,
+    streams: bool,
+    tools: Sequence[Item],
+    refused: Learned,
 ) -> Settings:
     """Return what holds for one request; a user's own choice wins.
 
-    `streams` says whether the caller wants a stream.
+    `streams` says whether the caller wants a stream; what the server `refused` before
+    is not asked for again.
     """
     summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
     return Settings(
         effort=_chosen(user.REASONING_EFFORT, None),
-        summary=None if summary == "disabled" else summary,
+        summary=None if summary == "disabled" or refused.summary else summary,
         verbosity=_chosen(user.VERBOSITY, None),
-        stream=streams and valves.ENABLE_STREAM,
+        stream=streams and valves.ENABLE_STREAM and not refused.stream,
         encrypted_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
         tools=tools,
     )
 
 
+def log_level(valves: Valves, user: UserValves) -> str:
+    """Return from which level on lines go to the server's log."""
+    return _chosen(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
+
+
+def secrets_of(valves: Valves) -> list[str]:
+    """Return the texts that must be in no line and no chat."""
+    try:
+        headers = list(extra_headers(valves.EXTRA_HEADERS).values())
+    except InvalidRequest:
+        headers = [valves.EXTRA_HEADERS]
+    secrets = [valves.effective_key(), valves.PROXY, valves.STORE_ENCRYPTION_KEY]
+    return [secret for secret in (*secrets, *headers) if secret.strip()]
+
+
 def _chosen(user: str, administrator: str | None) -> str | None:
     return administrator if user == "inherit" else user
+
+
+# owui_manifold.sealing ================================================================
+# Kept items, encrypted at rest.
+#
+# Fernet (AES-128-CBC with HMAC-SHA256) of the package `cryptography`, which every Open
+# WebUI has; it is looked up at use, so that a server without it still loads the pipe.
+
+_SEALED = "sealed"
+_PURPOSE = b"openai_responses_pipe kept items\x00"
+"""The key may be the server's own secret, which also signs its sessions: the digest
+that is used here is of no use there."""
+
+
+class Seal:
+    """Encrypts and reads back the values of message keys."""
+
+    def __init__(self, secret: str) -> None:
+        """Derive the key from `secret`; raises InvalidRequest without `cryptography`."""
+        try:
+            fernet = import_module("cryptography.fernet")
+        except ImportError:
+            raise InvalidRequest(
+                "STORE_ENCRYPTION is on, but this server lacks the package "
+                "cryptography. An administrator has to install it or turn the valve "
+                "off."
+            ) from None
+        digest = hashlib.sha256(_PURPOSE + secret.encode("utf-8")).digest()
+        self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
+        self._unreadable = fernet.InvalidToken
+
+    def close(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `value` as it is stored."""
+        token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
+        return {"__v": value.get("__v"), _SEALED: token.decode("ascii")}
+
+    def open(self, value: object) -> object:
+        """Return a stored value in clear; one sealed with another key is empty."""
+        if not is_sealed(value):
+            return value
+        try:
+            return json.loads(self._fernet.decrypt(str(value[_SEALED]).encode()))
+        except (self._unreadable, ValueError):
+            return {}
+
+
+def is_sealed(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Say whether a stored value is encrypted."""
+    return isinstance(value, Mapping) and _SEALED in value
+
+
+# owui_manifold.store ==================================================================
+# Kept items, written to and read from the chat's row.
+
+
+class ChatStore:
+    """What is kept of one chat; writes go to the key of one message alone."""
+
+    def __init__(
+        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+    ) -> None:
+        """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
+        self.records = read_records(chat)
+        self._caller = caller
+        self._seal = seal
+        self._key = message_key(caller.message_id)
+        self._dead = set(dead_in(chat.get(self._key)))
+        self._own = {
+            ulid: record
+            for ulid, record in self.records.items()
+            if record.message_id == caller.message_id
+        }
+
+    async def write(self, record: Record) -> bool:
+        """Store `record` and say whether the host did; only then show its marker."""
+        own = {**self._own, record.ulid: record}
+        if not await self._write(write_records(own, self._dead)):
+            return False
+        self._own = own
+        return True
+
+    async def bury_reasoning(self) -> None:
+        """Note that no reasoning kept so far in this chat is to be sent again."""
+        self._dead |= {
+            ulid
+            for ulid, record in self.records.items()
+            if any(map(is_reasoning, record.payload))
+        }
+        await self._write(write_records(self._own, self._dead))
+
+    async def _write(self, value: Mapping[str, Any]) -> bool:
+        stored = self._seal.close(value) if self._seal else value
+        return await write_chat_key(self._caller.chat_id, self._key, stored)
+
+
+async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
+    """Return the store of the caller's own chat, or None when it has no row."""
+    if not caller.may_have_row:
+        return None
+    chat = await read_chat(caller.chat_id, caller.user_id)
+    if chat is None:
+        return None
+    kept = {key: value for key, value in chat.items() if is_pipe_key(key)}
+    writes = valves.STORE_ENCRYPTION == "on"
+    if not writes and not any(map(is_sealed, kept.values())):
+        return ChatStore(caller, kept)
+    seal = Seal(_secret(valves))
+    opened = {key: seal.open(value) for key, value in kept.items()}
+    return ChatStore(caller, opened, seal if writes else None)
+
+
+def _secret(valves: Valves) -> str:
+    """Return the key; without one, only unreadable items are read."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    if not secret and valves.STORE_ENCRYPTION == "on":
+        raise InvalidRequest(
+            "STORE_ENCRYPTION needs a key. An administrator has to set "
+            "STORE_ENCRYPTION_KEY in the valves of this pipe."
+        )
+    return secret
 
 
 # owui_manifold.job ====================================================================
@@ -3395,39 +4833,45 @@ _TOOL_KEYS = ("tools", "tool_choice", "parallel_tool_calls")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the host passes to one call of the pipe; `state` is its request's."""
+    """One call of the pipe: what the host passes, and where to write lines.
+
+    `state` is the state of the host's request; `lessons` are those of the pipe.
+    """
 
     body: Mapping[str, Any]
     caller: Caller
     valves: Valves
     user_valves: UserValves
     state: Any
+    lessons: Lessons
+    log: RunLog
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One request, and where its answer is kept.
 
-    `store` is None where nothing is kept; `pending` are items of earlier rounds that
-    still wait for their marker.
+    `store` is None where nothing is kept; `before` is the round of tools that this
+    call goes on from.
     """
 
     asked: Asked
     request: ResponsesRequest
     endpoint: Endpoint
     origin: Origin
-    store: ChatStore | None
-    pending: tuple[Item, ...] = ()
+    limits: Limits
+    store: ChatStore | None = None
+    before: Round | None = None
 
 
 async def prepare_chat(asked: Asked) -> Job:
     """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     model = resolve_model(asked.caller.model)
-    endpoint = _endpoint(asked.valves)
+    endpoint = endpoint_of(asked.valves)
     origin = Origin(model.family, endpoint.host)
     instructions, stretches = read_messages(_messages(asked.body))
-    store = await open_store(asked.caller)
+    store = await open_store(asked.caller, asked.valves)
     before = last_round(asked.state, asked.caller.message_id)
     items = _input(asked, stretches, store, before, origin)
     settings = chosen_settings(
@@ -3435,18 +4879,19 @@ async def prepare_chat(asked: Asked) -> Job:
         asked.user_valves,
         streams=asked.caller.streams,
         tools=_tools(asked.body, model),
+        refused=asked.lessons.of(endpoint),
     )
     body = _with_translated_choice(asked.body)
     request = build_request(model, instructions, items, body, settings)
-    pending = before.pending if before else ()
-    return Job(asked, request, endpoint, origin, store, pending)
+    limits = limits_of(asked.valves, tools_ran=before is not None)
+    return Job(asked, request, endpoint, origin, limits, store, before)
 
 
 def prepare_task(asked: Asked) -> Job:
     """Return the job for a title, tags or the like: short, without tools or memory."""
     require_floor()
     model = resolve_model(asked.caller.model)
-    endpoint = _endpoint(asked.valves)
+    endpoint = endpoint_of(asked.valves)
     origin = Origin(model.family, endpoint.host)
     messages = task_messages(_messages(asked.body))
     instructions, stretches = read_messages(messages)
@@ -3457,17 +4902,9 @@ def prepare_task(asked: Asked) -> Job:
     )
     items = build_input(stretches, {}, None)
     request = build_request(model, instructions, items, body, settings)
-    return Job(asked, request, endpoint, origin, store=None)
-
-
-def _endpoint(valves: Valves) -> Endpoint:
-    key = valves.effective_key()
-    if not key:
-        raise InvalidRequest(
-            "This pipe has no API key yet. An administrator has to set API_KEY in the "
-            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
-        )
-    return Endpoint(valves.BASE_URL, key)
+    return Job(
+        asked, request, endpoint, origin, limits_of(asked.valves, tools_ran=False)
+    )
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -3504,6 +4941,70 @@ def _with_translated_choice(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "tool_choice": responses_tool_choice(body["tool_choice"])}
 
 
+# owui_manifold.report =================================================================
+# What the logs are told of a run.
+
+
+def report_request(job: Job) -> None:
+    """Write that a request is about to be sent; of what it says, nothing."""
+    request, asked = job.request, job.asked
+    asked.log.line(
+        "DEBUG",
+        f"request to {job.endpoint.host}: {request.model}, "
+        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
+        f"{'stream' if request.stream else 'no stream'}, "
+        f"{'kept' if job.store else 'not kept'}, "
+        f"{'native events' if asked.caller.host_reads else 'chunks'}",
+    )
+    if asked.valves.writes_audit_log():
+        payload = request.payload()
+        asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
+
+
+def report_note(job: Job, note: Noted) -> None:
+    """Write what was done to get an answer after all."""
+    job.asked.log.line("WARNING", note.sentence)
+
+
+def report_end(job: Job, ended: RunEnded) -> RunEnded:
+    """Write how a run ended; return it with the id of a failure in its sentence."""
+    asked, trace = job.asked, ended.trace
+    if asked.valves.writes_audit_log():
+        asked.log.audit(_audit_end(job, ended))
+    if not ended.ending.is_failure:
+        used = f", {ended.usage.total} tokens" if ended.usage else ""
+        asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+        return ended
+    error = trace.error
+    asked.log.line(
+        "WARNING",
+        f"{ended.ending.kind}: HTTP {trace.status}, code {error.code}, "
+        f"type {error.type}, param {error.param}, request id {trace.request_id}",
+    )
+    asked.log.line("DEBUG", f"the server said: {error.message}")
+    sentence = with_error_id(asked, ended.ending.sentence)
+    return replace(ended, ending=replace(ended.ending, sentence=sentence))
+
+
+def report_refusal(asked: Asked, sentence: str) -> str:
+    """Write why nothing was sent; return the sentence with its id."""
+    asked.log.line("WARNING", f"nothing was sent: {sentence}")
+    return with_error_id(asked, sentence)
+
+
+def with_error_id(asked: Asked, sentence: str) -> str:
+    """Return a sentence with the id under which the log has the lines of the run."""
+    return f"{sentence} (Error id: {asked.log.run_id})"
+
+
+def _audit_end(job: Job, ended: RunEnded) -> str:
+    payload, host = job.request.payload(), job.endpoint.host
+    trace, run_id = ended.trace, job.asked.log.run_id
+    if ended.ending.kind in ("completed", "incomplete"):
+        return audit_success(payload, host, run_id, {"model": trace.model})
+    return audit_error(payload, host, run_id, trace.error, trace.status)
+
+
 # owui_manifold.answer =================================================================
 # A job, run: each event of the answer, with the marker of what was kept for it.
 
@@ -3516,15 +5017,22 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
     A marker comes with the first growth of a text, or with the end of the run, and
     only after the host has stored what it names.
     """
-    keeping = Keeping(_author(job), _new_record, job.pending)
-    events = run(job.request, job.endpoint, connections, Limits())
+    pending = job.before.pending if job.before else ()
+    keeping = Keeping(_author(job), _new_record, pending)
+    report_request(job)
+    events = run(job.request, job.endpoint, connections, job.limits)
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, RunEnded):
-                record = _end(job, keeping, event)
-            else:
-                record = keeping.feed(event)
-            yield event, await _stored_marker(job, event, record)
+            match event:
+                case Noted():
+                    await _learn(job, event)
+                    yield event, ""
+                case RunEnded():
+                    record = _end(job, keeping, event)
+                    marked = await _stored_marker(job, event, record)
+                    yield report_end(job, event), marked
+                case _:
+                    yield event, await _stored_marker(job, event, keeping.feed(event))
 
 
 def _author(job: Job) -> Author:
@@ -3537,16 +5045,25 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
+async def _learn(job: Job, note: Noted) -> None:
+    """Keep what a refusal taught, so that the next request does not run into it."""
+    report_note(job, note)
+    job.asked.lessons.note(job.endpoint, note.cause)
+    if note.cause == "reasoning" and job.store:
+        await job.store.bury_reasoning()
+
+
 def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
-    caller = job.asked.caller
-    if not (caller.host_reads and any(is_call(item) for item in ended.output)):
+    asked = job.asked
+    delegates = asked.caller.host_reads and asked.state is not None
+    if not (delegates and any(map(is_call, ended.output))):
         return keeping.rest()
-    within_run = job.asked.valves.PERSIST_REASONING_TOKENS != "disabled"
+    within_run = asked.valves.PERSIST_REASONING_TOKENS != "disabled"
     received = received_items(ended.output, within_run)
     sent = tuple(job.request.input)
     handed_over = Round(sent, received, tuple(keeping.pending))
-    remember_round(job.asked.state, caller.message_id, handed_over)
+    remember_round(asked.state, asked.caller.message_id, handed_over)
     return None
 
 
@@ -3558,31 +5075,8 @@ async def _stored_marker(job: Job, event: RunEvent, record: Record | None) -> st
     return marker(record.kind, record.ulid) if begins else ""
 
 
-# owui_manifold.log ====================================================================
-# Lines in the server's log, from the level of the valve up.
-
-_LOGGER = logging.getLogger("openai_responses_manifold")
-
-
-def log_line(threshold: str, level: str, line: str) -> None:
-    """Write `line` if `level` reaches `threshold`; both are names of levels.
-
-    The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is.
-    """
-    number = logging.getLevelNamesMapping()[level]
-    if number >= logging.getLevelNamesMapping()[threshold]:
-        record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, line, (), None)
-        _LOGGER.handle(record)
-
-
 # owui_manifold.pipe ===================================================================
 # The story of a request, from Open WebUI's call to the last chunk.
-
-_OUR_FAULT = (
-    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
-    "this error id: {}."
-)
 
 
 class Pipe:
@@ -3595,6 +5089,7 @@ class Pipe:
         """Open nothing and start nothing: the host makes a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
+        self._lessons = Lessons()
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list; from memory, because every page load asks."""
@@ -3611,15 +5106,22 @@ class Pipe:
         __task__: str | None = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks when the caller streams, else one complete result."""
-        caller = read_caller(body, __user__, __metadata__, __task__)
+        valves = self.valves  # the host replaces it at every call (functions.py:53)
         chosen = (__user__ or {}).get("valves")
         user_valves = chosen if isinstance(chosen, UserValves) else UserValves()
-        state = getattr(__request__, "state", None)
-        # The host replaces self.valves at every call (functions.py:53).
-        asked = Asked(body, caller, self.valves, user_valves, state)
-        if caller.task:
+        level = log_level(valves, user_valves)
+        asked = Asked(
+            body,
+            read_caller(body, __user__, __metadata__, __task__),
+            valves,
+            user_valves,
+            getattr(__request__, "state", None),
+            self._lessons,
+            RunLog(level, secrets_of(valves), new_ulid()[-10:]),
+        )
+        if asked.caller.task:
             return await self._do_task(asked)
-        if caller.streams:
+        if asked.caller.streams:
             return self._stream(asked)
         return await self._complete(asked)
 
@@ -3632,17 +5134,21 @@ class Pipe:
             view: NativeView | ChunkView = NativeView(monotonic_seconds)
         else:
             view = ChunkView(*_heading(asked))
+        failed = True
         try:
             job = await prepare_chat(asked)
-            _log_request(asked, job)
             async with aclosing(told(job, self._connections)) as events:
                 async for event, marker in events:
                     for chunk in view.show(event, marker):
                         yield chunk
+                    if isinstance(event, RunEnded):
+                        failed = event.ending.is_failure
         except ResponsesError as error:
-            yield error_chunk(str(error))
+            yield error_chunk(report_refusal(asked, str(error)))
         except Exception as error:
             yield error_chunk(_our_fault(asked, error))
+        if failed and _shows_log(asked):
+            yield source_chunk("Log of this answer", asked.log.text())
 
     async def _complete(self, asked: Asked) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
@@ -3650,7 +5156,7 @@ class Pipe:
         try:
             ended = await self._watch(await prepare_chat(asked), view)
         except ResponsesError as error:
-            return error_chunk(str(error))
+            return error_chunk(report_refusal(asked, str(error)))
         except Exception as error:
             return error_chunk(_our_fault(asked, error))
         result = completion(ended, *_heading(asked))
@@ -3663,14 +5169,11 @@ class Pipe:
         view, text = NativeView(monotonic_seconds), ""
         try:
             ended = await self._watch(prepare_task(asked), view)
-            if ended.ending.is_failure:
-                _log_task(asked, ended.ending.sentence)
-            else:
-                text = completion_text(ended)
+            text = "" if ended.ending.is_failure else completion_text(ended)
         except ResponsesError as error:
-            _log_task(asked, str(error))
+            report_refusal(asked, str(error))
         except Exception as error:
-            _log_task(asked, _our_fault(asked, error))
+            _our_fault(asked, error)
         return task_result(text, asked.caller.host_model)
 
     async def _watch(self, job: Job, view: NativeView) -> RunEnded:
@@ -3689,20 +5192,10 @@ def _heading(asked: Asked) -> tuple[str, int, str]:
     return f"chatcmpl-{new_ulid()}", unix_seconds(), asked.caller.host_model
 
 
-def _log_request(asked: Asked, job: Job) -> None:
-    request, caller = job.request, asked.caller
-    line = (
-        f"{request.model}: {len(request.input)} input items, "
-        f"{'stream' if request.stream else 'no stream'}, "
-        f"{'kept' if job.store else 'not kept'}, "
-        f"{'native' if caller.host_reads else 'chunks'}"
-    )
-    log_line(asked.valves.LOG_LEVEL, "DEBUG", line)
-
-
-def _log_task(asked: Asked, sentence: str) -> None:
-    line = f"The task {asked.caller.task} failed: {sentence}"
-    log_line(asked.valves.LOG_LEVEL, "WARNING", line)
+def _shows_log(asked: Asked) -> bool:
+    """Say whether the log of a failed answer is shown below it."""
+    wanted = asked.user_valves.SHOW_LOG_ON_ERROR and asked.caller.is_admin
+    return wanted and asked.caller.host_reads
 
 
 def _our_fault(asked: Asked, error: Exception) -> str:
@@ -3710,9 +5203,11 @@ def _our_fault(asked: Asked, error: Exception) -> str:
 
     The text of a foreign exception may quote a header or a prompt.
     """
-    error_id = new_ulid()
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    line = f"{type(error).__name__} at {place} (error id {error_id})"
-    log_line(asked.valves.LOG_LEVEL, "ERROR", line)
-    return _OUR_FAULT.format(error_id)
+    asked.log.line("ERROR", f"{type(error).__name__} at {place}")
+    return with_error_id(
+        asked,
+        "Something in this pipe went wrong. Try again; if it lasts, give an "
+        "administrator the error id.",
+    )

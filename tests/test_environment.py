@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from environment import Environment, InstallationError
+from hosts.offline import NEWEST, OLDEST
 from progress import Progress
+from setup_environment import needed_by
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 INSTALLER = """\
@@ -124,6 +126,16 @@ def test_pip_alone_will_do(tmp_path: Path) -> None:
     assert environment.is_current()
     pip = [str(environment.python), "-m", "pip", "--version"]
     assert subprocess.run(pip, check=False, capture_output=True).returncode == 0
+
+
+def test_the_demo_needs_one_host_and_the_tests_need_both() -> None:
+    """Each is installed where the tests look for it, from a closure that is there."""
+    demo, tests = needed_by(["demo.py", "--check"]), needed_by(["verify.py"])
+
+    newest, oldest = (f"open-webui-{version}" for version in (NEWEST, OLDEST))
+    assert [found.directory.name for found in demo] == [".venv", newest]
+    assert [found.directory.name for found in tests] == [".venv", newest, oldest]
+    assert all(found.requirements.exists() for found in tests)
 
 
 def test_without_a_python_there_is_one_clear_sentence(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from openai_responses.transport import Endpoint
+from openai_responses.endpoint import Endpoint
 
 Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -1,4 +1,4 @@
-"""The lines of the audit log: JSON, one line an event, and no word that somebody said.
+"""The lines of the audit log, in JSON, without a word that anybody said.
 
 ===================  ======================  =======  =======  =====
 field                 what it is              request  success  error

@@ -1,5 +1,6 @@
-"""The time."""
+"""The time, with the chance that spreads retries over it."""
 
+import random
 import time
 
 
@@ -11,3 +12,8 @@ def unix_seconds() -> int:
 def monotonic_seconds() -> float:
     """Return a time that only grows, for measuring spans."""
     return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, for waits that must not all end at once."""
+    return random.random()

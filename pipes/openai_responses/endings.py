@@ -7,20 +7,45 @@ text of the server is shown: it may quote a key or a prompt.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from openai_responses.errors import ApiError
+from openai_responses.errors import (
+    ApiError,
+    ApiRefused,
+    InvalidRequest,
+    MalformedEvent,
+    ResponsesError,
+    Setback,
+    TimedOut,
+    UnreadableAnswer,
+)
+
+EndingKind = Literal[
+    "completed",
+    "incomplete",
+    "failed",
+    "error",
+    "refused",
+    "invalid",
+    "unreachable",
+    "unreadable",
+    "malformed",
+    "cut",
+    "first_event_timeout",
+    "idle_timeout",
+    "total_timeout",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """The way a run ended.
 
-    `kind` is "completed", "incomplete", "failed", "error", "cut" or "refused"; `code`
-    is the API's word for the cause, where it gave one that is a word; `sentence` is
-    empty when there is nothing to tell.
+    `code` is the API's word for the cause, where it gave one that is a word;
+    `sentence` is empty when there is nothing to tell.
     """
 
-    kind: str
+    kind: EndingKind
     code: str | None = None
     sentence: str = ""
 
@@ -30,89 +55,163 @@ class Ending:
         return self.kind != "completed"
 
 
-COMPLETED = Ending("completed")
-
-CUT = Ending(
-    "cut",
-    sentence="The connection to the model broke before the answer was finished. "
-    "What arrived is kept; regenerate the answer, or ask to continue.",
+_PICTURE = (
+    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
+)
+_POLICY = (
+    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
+    "other words."
+)
+_NO_CREDIT = (
+    "The OpenAI account has no credit left, or has reached its spending limit. An "
+    "administrator has to look at its billing."
+)
+_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
+_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_RATE_LIMIT = (
+    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
 
-_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-
-_INCOMPLETE: Mapping[str, str] = {
-    "max_output_tokens": "The answer stops here because it reached its length limit. "
-    "Raise the maximum of output tokens, or ask to continue.",
-    "content_filter": "The answer stops here because OpenAI's content filter cut it "
-    "off. Put the question in other words.",
-}
-
-_FAILED: Mapping[str, str] = {
-    "server_error": "OpenAI had an error of its own. Try again in a moment.",
-    "rate_limit_exceeded": "OpenAI's rate limit for this key is reached. "
-    "Wait a minute, then try again.",
-    "insufficient_quota": "The OpenAI account has no credit left. "
-    "An administrator has to look at its billing.",
-    "context_length_exceeded": "This chat is longer than the model can read. "
-    "Start a new chat, or choose a model with a larger context.",
-    "invalid_prompt": "OpenAI refused this prompt under its usage policies. "
-    "Put the question in other words.",
-    "server_is_overloaded": "OpenAI is overloaded at the moment. Try again shortly.",
-}
-
-_OTHER_FAILURE = "The model's server reported an error{code}. Try again."
-
-
-_REFUSED: Mapping[str, str] = {
-    **_FAILED,
-    **dict.fromkeys(
-        (
-            "credit_balance_exhausted",
-            "organization_spend_limit_exceeded",
-            "project_spend_limit_exceeded",
-            "organization_usage_limit_exceeded",
+SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "incomplete": {
+        "max_output_tokens": "The answer stops here because it reached its length "
+        "limit. Raise the maximum of output tokens, or ask to continue.",
+        "content_filter": "The answer stops here because OpenAI's content filter cut "
+        "it off. Put the question in other words.",
+        "max_messages": "The answer stops here because it reached the limit of "
+        "messages in one answer. Ask to continue.",
+        "steered": "The answer stops here because the request was steered away. Ask "
+        "again.",
+        "": "The answer is not complete{code}. Ask to continue.",
+    },
+    "failed": {
+        "server_error": _SERVER_ERROR,
+        "rate_limit_exceeded": _RATE_LIMIT,
+        "slow_down": _RATE_LIMIT,
+        "insufficient_quota": _NO_CREDIT,
+        "credit_balance_exhausted": _NO_CREDIT,
+        "organization_spend_limit_exceeded": _NO_CREDIT,
+        "project_spend_limit_exceeded": _NO_CREDIT,
+        "organization_usage_limit_exceeded": _NO_CREDIT,
+        "project_usage_limit_exceeded": _NO_CREDIT,
+        "server_is_overloaded": _OVERLOADED,
+        "context_length_exceeded": "This chat is longer than the model can read. "
+        "Start a new chat, or choose a model with a larger context.",
+        "invalid_prompt": "OpenAI refused this prompt under its usage policies. Put "
+        "the question in other words.",
+        "bio_policy": _POLICY,
+        "misalignment_policy_violation": _POLICY,
+        "image_content_policy_violation": _POLICY,
+        "data_residency_mismatch": "This model is not served in the region that the "
+        "API key is bound to. An administrator has to choose another model or key.",
+        "vector_store_timeout": "The search in the uploaded files took too long. Try "
+        "again in a moment.",
+        **dict.fromkeys(
+            (
+                "invalid_image",
+                "invalid_image_format",
+                "invalid_base64_image",
+                "invalid_image_url",
+                "image_too_large",
+                "image_too_small",
+                "image_parse_error",
+                "invalid_image_mode",
+                "image_file_too_large",
+                "unsupported_image_media_type",
+                "empty_image_file",
+                "failed_to_download_image",
+                "image_file_not_found",
+            ),
+            _PICTURE,
         ),
-        _FAILED["insufficient_quota"],
-    ),
-    "model_not_found": "The model {model} does not exist, or is no longer there, or "
-    "this API key may not use it. Choose another model.",
-    "invalid_encrypted_content": "OpenAI could not read the reasoning of an earlier "
-    "answer in this chat. Start a new chat, or edit the first message.",
+        "": "The model's server reported an error{code}. Try again.",
+    },
+    "refused": {
+        "model_not_found": "The model {model} does not exist, or is no longer there, "
+        "or this API key may not use it. Choose another model.",
+        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        "earlier answer in this chat. Start a new chat.",
+        "401": "OpenAI does not accept the API key. An administrator has to check "
+        "API_KEY in the valves of this pipe.",
+        "403": "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key's project.",
+        "404": "There is no Responses API at BASE_URL. An administrator has to check "
+        "BASE_URL in the valves of this pipe.",
+        "413": "This chat is too large for the model's server. Start a new chat, or "
+        "leave out large files and pictures.",
+        "429": _RATE_LIMIT,
+        "503": _OVERLOADED,
+        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
+        "": "The model's server refused the request with HTTP {status}{code}{param}. "
+        "An administrator finds the details in the log.",
+    },
+    "cut": {
+        "": "The connection to the model broke before the answer was finished. What "
+        "arrived is kept; regenerate the answer, or ask to continue.",
+    },
+    "malformed": {
+        "": "The model's server sent something that cannot be read, so the answer "
+        "ends here. Regenerate it, or ask to continue.",
+    },
+    "first_event_timeout": {
+        "": "The model's server accepted the request and then said nothing for too "
+        "long. Try again, perhaps with less effort.",
+    },
+    "idle_timeout": {
+        "": "The model's server fell silent in the middle of the answer. What arrived "
+        "is kept; regenerate the answer, or ask to continue.",
+    },
+    "total_timeout": {
+        "": "The answer took longer than an administrator allows. What arrived is "
+        "kept; ask to continue, or choose less effort.",
+    },
 }
+"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
+all others, and "5" for every other status from 500 up. The kinds that are not here
+carry the sentence of the exception that they come from."""
 
-_BY_STATUS: Mapping[int, str] = {
-    401: "OpenAI does not accept the API key. An administrator has to check API_KEY "
-    "in the valves of this pipe.",
-    403: "This API key may not use {model}. Choose another model, or ask an "
-    "administrator to change the rights of the key's project.",
-    404: "There is no Responses API at BASE_URL. An administrator has to check "
-    "BASE_URL in the valves of this pipe.",
-    413: "This chat is too large for the model's server. Start a new chat, or leave "
-    "out large files and pictures.",
-    429: _FAILED["rate_limit_exceeded"],
-    503: _FAILED["server_is_overloaded"],
-}
+COMPLETED = Ending("completed")
+CUT = Ending("cut", sentence=SENTENCES["cut"][""])
+
+_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete` with this reason."""
-    other = f"The answer is not complete{_shown(reason)}. Ask to continue."
-    sentence = _INCOMPLETE.get(reason or "", other)
-    return Ending("incomplete", _word_or_none(reason), sentence)
+    code = _word_or_none(reason)
+    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
-def ending_of_failure(kind: str, error: ApiError) -> Ending:
+def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` ("failed") or an `error` event."""
     code = _word_or_none(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
 
+def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return how a run ended that one of our errors stopped.
+
+    `has_begun` says whether an event had arrived: then the answer was cut.
+    """
+    match error:
+        case TimedOut():
+            return Ending(error.kind, sentence=SENTENCES[error.kind][""])
+        case MalformedEvent():
+            return Ending("malformed", sentence=SENTENCES["malformed"][""])
+        case ApiRefused():
+            code = _word_or_none(error.error.code or error.error.type)
+            return Ending("refused", code, str(error))
+        case UnreadableAnswer():
+            return Ending("unreadable", sentence=str(error))
+        case InvalidRequest():
+            return Ending("invalid", sentence=str(error))
+    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+
+
 def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error that came after the request was accepted."""
-    for word in (error.code, error.type):
-        if word and word in _FAILED:
-            return _FAILED[word]
-    return _OTHER_FAILURE.format(code=_shown(error.code or error.type))
+    return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
@@ -120,20 +219,34 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
     `model` is the id that was asked for: it comes from the chat, not from the server.
     """
+    facts = {"model": model, "status": str(status)}
+    refused, failed = SENTENCES["refused"], SENTENCES["failed"]
     if status == 401:
-        return _BY_STATUS[401]
+        return refused["401"]
     for word in (error.code, error.type):
-        if word and word in _REFUSED:
-            return _REFUSED[word].format(model=model)
-    if status in _BY_STATUS:
-        return _BY_STATUS[status].format(model=model)
-    if status >= 500:
-        return f"OpenAI had an error of its own (HTTP {status}). Try again shortly."
-    about = _shown(error.code) + _shown(error.param, " at {}")
-    return (
-        f"The model's server refused the request with HTTP {status}{about}. "
-        "An administrator finds the details in the log."
-    )
+        sentence = word and (refused.get(word) or failed.get(word))
+        if sentence:
+            return sentence.format(code="", **facts)
+    other = refused["5"] if status >= 500 else refused[""]
+    about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
+    return refused.get(str(status), other).format(**about, **facts)
+
+
+def setback_sentence(setback: Setback) -> str:
+    """Return what a status line says of a failure that is tried again."""
+    if setback.status == 429:
+        return "The model's server is busy with this key's requests."
+    if setback.status and setback.status != 200:
+        return f"The model's server has trouble (HTTP {setback.status})."
+    return "The model's server did not answer."
+
+
+def _sentence(kind: str, error: ApiError) -> str:
+    """Return the sentence of a kind for the code or else the type of an error."""
+    told = SENTENCES[kind]
+    words = (word for word in (error.code, error.type) if word)
+    sentence = next((told[word] for word in words if word in told), told[""])
+    return sentence.format(code=_shown(error.code or error.type))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -148,4 +261,5 @@ def _word_or_none(word: str | None) -> str | None:
     Codes and parameter names are small letters, digits of an index, dots, brackets
     and underscores; anything else, a key for example, is not a word of the API.
     """
-    return word if word and _WORD.fullmatch(word) else None
+    known = any(word in told for told in SENTENCES.values())
+    return word if word and (known or _WORD.fullmatch(word)) else None

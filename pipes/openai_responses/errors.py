@@ -3,6 +3,7 @@
 ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
  ├─ ConnectionFailed       no connection, or it broke before an answer
+ ├─ TimedOut               the server kept us waiting for too long
  ├─ ApiRefused             an HTTP status of 400 or more
  ├─ UnreadableAnswer       an answer that is not what the API sends
  └─ MalformedEvent         one event of a stream that cannot be read
@@ -11,7 +12,8 @@ ResponsesError
 key, so it may be shown in a chat and logged.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 
 class ResponsesError(Exception):
@@ -24,6 +26,18 @@ class InvalidRequest(ResponsesError):
 
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    """The server was silent, or the run took, longer than a limit allows."""
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
 
 
 class UnreadableAnswer(ResponsesError):
@@ -49,11 +63,36 @@ class ApiError:
     message: str = ""
 
 
-class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more."""
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """A failure before the first event, as far as it says what to do next.
 
-    def __init__(self, sentence: str, status: int, error: ApiError) -> None:
-        """Keep the `status` and the parsed `error` for those who decide on them."""
+    `status` is None where no HTTP answer came, and 200 where the stream began with an
+    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
+    said of trying again.
+    """
+
+    status: int | None = None
+    error: ApiError = field(default_factory=ApiError)
+    after: float | None = None
+    wanted: bool | None = None
+
+
+class ApiRefused(ResponsesError):
+    """The API answered with an HTTP status of 400 or more, or with an error."""
+
+    def __init__(self, sentence: str, setback: Setback, request_id: str = "") -> None:
+        """Keep the `setback`, and OpenAI's own id of the request for the log."""
         super().__init__(sentence)
-        self.status = status
-        self.error = error
+        self.setback = setback
+        self.request_id = request_id
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.setback.status or 0
+
+    @property
+    def error(self) -> ApiError:
+        """What the body said."""
+        return self.setback.error

@@ -6,10 +6,10 @@ does not fill it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from openai_responses.errors import ApiError
+from openai_responses.errors import ApiError, Setback
 
 QUOTA_CODES = frozenset(
     {
@@ -41,21 +41,6 @@ class RetryPolicy:
 
     max_retries: int = 1
     max_wait: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Setback:
-    """A failure before the first event.
-
-    `status` is None where no HTTP answer came, or came with 200 and an error in the
-    stream. `after` is the wait that the server asked for, in seconds; `wanted` what
-    it said of trying again.
-    """
-
-    status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
-    after: float | None = None
-    wanted: bool | None = None
 
 
 def read_setback(

@@ -1,44 +1,33 @@
 """A whole request, as a stream of run events.
 
 The loop knows neither host nor valve: what it needs comes in frozen inputs, what
-happens goes out as events, and the last of them says how the run ended.
+happens goes out as events, and the last of them says how the run ended. A request is
+sent again only before the first event of its answer: changed, where the refusal has a
+cause that can be left out, or as it is, where waiting may help.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 
-from openai_responses.clock import monotonic_seconds
-from openai_responses.endings import CUT, Ending
-from openai_responses.errors import MalformedEvent, ResponsesError
-from openai_responses.events import (
-    ResponseEnded,
-    StreamEvent,
-    joined_deltas,
-    parse_event,
+from openai_responses.clock import random_fraction
+from openai_responses.deadlines import Deadlines
+from openai_responses.endings import CUT, ending_of_exception, setback_sentence
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import (
+    ApiRefused,
+    ConnectionFailed,
+    ResponsesError,
+    Setback,
+    TimedOut,
 )
+from openai_responses.exchange import Limits, Line, exchange
+from openai_responses.healing import healed
 from openai_responses.request import ResponsesRequest
-from openai_responses.run_events import Grew, RunEnded, RunEvent
-from openai_responses.sse import EventStreamDecoder, ServerSentEvent
-from openai_responses.transport import Answer, Connections, Endpoint
+from openai_responses.retries import retry_wait
+from openai_responses.run_events import Noted, RunEnded, RunEvent, Trace
+from openai_responses.transport import Connections
 from openai_responses.turn import Turn
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How a run behaves towards those who watch it.
-
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together.
-    """
-
-    join_seconds: float = 0.05
-
-
-_THOUGHT_SHARE = 0.2
-"""Growing reasoning is read for a fifth of that time at once, because the first words
-of the answer must not wait for it."""
 
 
 async def run(
@@ -52,89 +41,71 @@ async def run(
     Raises nothing of ours: a refusal is an ending. Cancelling it, or closing the
     generator, closes the connection.
     """
-    turn = Turn()
-    failure: Ending | None = None
-    payload = request.payload()
-    try:
-        async with connections.post(endpoint, "/responses", payload) as answer:
-            async with aclosing(_turn_events(answer, turn, limits)) as events:
+    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    again = _Again(request, limits)
+    while True:
+        turn, error = Turn(), None
+        try:
+            async with aclosing(exchange(again.request, line, turn)) as events:
                 async for event in events:
                     yield event
-            await answer.drain()
-    except ResponsesError as error:
-        failure = _ending_of_error(error, turn)
+        except ResponsesError as caught:
+            error = caught
+        note = again.after(error, turn)
+        if note is None:
+            break
+        yield note
+        await asyncio.sleep(again.wait)
     for event in turn.close():
         yield event
-    ending = turn.ending or failure or CUT
-    yield RunEnded(ending, turn.usage, turn.usage, tuple(turn.output))
+    yield _ended(turn, error)
 
 
-def _ending_of_error(error: ResponsesError, turn: Turn) -> Ending:
-    """Return how a run ended that one of our errors stopped."""
-    return CUT if turn.has_begun else Ending("refused", sentence=str(error))
+class _Again:
+    """Decides after an attempt whether there is another one, and with what."""
+
+    def __init__(self, request: ResponsesRequest, limits: Limits) -> None:
+        self.request = request
+        self.wait = 0.0
+        self._policy = limits.retries
+        self._retries = 0
+        self._healed: set[str] = set()
+
+    def after(self, error: ResponsesError | None, turn: Turn) -> Noted | None:
+        """Return what to tell before the next attempt; None when there is none."""
+        setback = _setback(error, turn)
+        if setback is None:
+            return None
+        remedy = healed(self.request, setback.error)
+        if remedy and remedy.cause not in self._healed:
+            self._healed.add(remedy.cause)
+            self.request, self.wait = remedy.request, 0.0
+            return Noted(remedy.sentence, remedy.cause)
+        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        if wait is None:
+            return None
+        self._retries += 1
+        self.wait = wait
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
 
 
-async def _turn_events(
-    answer: Answer, turn: Turn, limits: Limits
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        status = str(response.get("status") or "completed")
-        for event in turn.feed(ResponseEnded(status, response)):
-            yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = monotonic_seconds()
-            events, malformed = _told(batch, turn)
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            await _let_deltas_gather(events, began, limits)
+def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+    """Return the failure, if it came before the first event of the answer."""
+    if turn.refusal:
+        return Setback(200, turn.refusal)
+    if turn.event_count:
+        return None
+    if isinstance(error, ApiRefused):
+        return error.setback
+    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    return Setback() if silent or isinstance(error, ConnectionFailed) else None
 
 
-def _told(
-    batch: list[ServerSentEvent], turn: Turn
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
-
-    Deltas are joined before the turn takes them: it then works once a batch.
-    """
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for event in batch:
-            read.append(parse_event(event))
-    except MalformedEvent as error:
-        malformed = error
-    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived."""
-    decoder = EventStreamDecoder()
-    async with aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            yield decoder.feed(chunk)
-    yield decoder.close()
-
-
-async def _let_deltas_gather(
-    events: list[RunEvent], began: float, limits: Limits
-) -> None:
-    """Leave what follows a delta in the connection's buffer for a moment.
-
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
-    """
-    last = events[-1] if events else None
-    if not isinstance(last, Grew) or limits.join_seconds <= 0:
-        return
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = monotonic_seconds() - began
-    await asyncio.sleep(max(0.0, limits.join_seconds * share - spent))
+def _ended(turn: Turn, error: ResponsesError | None) -> RunEnded:
+    ending, trace = turn.ending or CUT, turn.trace
+    if error is not None and turn.ending is None:
+        ending = ending_of_exception(error, turn.event_count > 0)
+    if isinstance(error, ApiRefused):
+        trace = Trace(error.request_id, "", error.setback.status, error.error)
+    return RunEnded(ending, turn.usage, turn.usage, tuple(turn.output), trace)

@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from openai_responses.endings import Ending
+from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.usage import Usage
 
@@ -51,6 +52,31 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Something a person should know while they wait, as a status line.
+
+    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    """
+
+    sentence: str
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What the log needs to know of the last response.
+
+    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
+    the HTTP status, if there was one, `error` what the API said went wrong.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = field(default_factory=ApiError)
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """The last event of every run, however it ended.
 
@@ -62,9 +88,10 @@ class RunEnded:
     usage: Usage | None = None
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
+    trace: Trace = field(default_factory=Trace)
 
 
-RunEvent = ItemStarted | Grew | ItemEnded | TurnEnded | RunEnded
+RunEvent = ItemStarted | Grew | ItemEnded | TurnEnded | Noted | RunEnded
 
 
 def joined(events: Iterable[RunEvent]) -> list[RunEvent]:

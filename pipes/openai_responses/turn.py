@@ -17,6 +17,7 @@ not seen of them yet is shown, and the ended item is the wire's own dict.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from openai_responses.endings import (
@@ -25,6 +26,7 @@ from openai_responses.endings import (
     ending_of_failure,
     ending_of_incomplete,
 )
+from openai_responses.errors import ApiError
 from openai_responses.events import (
     Delta,
     ItemAdded,
@@ -41,6 +43,7 @@ from openai_responses.run_events import (
     ItemEnded,
     ItemStarted,
     RunEvent,
+    Trace,
     TurnEnded,
 )
 from openai_responses.usage import Usage, read_usage
@@ -55,6 +58,9 @@ class Turn:
         """Count items from `first_index` on, the number of items of earlier turns."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[Delta | Whole]] = {}
         self._open: dict[int, dict[_Place, list[str]]] = {}
@@ -65,13 +71,9 @@ class Turn:
         """The items that ended, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether something of the answer has arrived."""
-        return bool(self._open or self._ended or self._early)
-
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event; return what it means to those who watch the run."""
+        self.event_count += 1
         return [] if self.ending else self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
@@ -87,7 +89,10 @@ class Turn:
             case ResponseEnded():
                 return self._finish(event)
             case StreamError():
+                self.trace = replace(self.trace, error=event.error)
                 self.ending = ending_of_failure("error", event.error)
+                # As the only event it is what a bad status is elsewhere.
+                self.refusal = event.error if self.event_count == 1 else None
         return []
 
     def _grow(self, event: Delta) -> list[RunEvent]:
@@ -148,6 +153,11 @@ class Turn:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
+        self.trace = replace(
+            self.trace,
+            model=str(response.get("model") or ""),
+            error=read_api_error(response.get("error")),
+        )
         events: list[RunEvent] = []
         output = response.get("output")
         for output_index, item in enumerate(output if isinstance(output, list) else ()):

@@ -15,6 +15,7 @@ from openai_responses.run_events import (
     Grew,
     ItemEnded,
     ItemStarted,
+    Noted,
     RunEnded,
     RunEvent,
 )
@@ -57,6 +58,8 @@ class NativeView:
                 yield self._grow(event, marker)
             case ItemEnded() if event.index in self._places:
                 yield self._end(event)
+            case Noted():
+                yield status_chunk(event.sentence)
             case RunEnded():
                 if marker:
                     yield from self._marker_alone(marker)
@@ -144,6 +147,27 @@ def error_chunk(sentence: str) -> Chunk:
     It has no `choices`: with them the host does not look at `error`.
     """
     return {"error": {"message": sentence}}
+
+
+def status_chunk(sentence: str) -> Chunk:
+    """Return a status line above the answer; the host stores it."""
+    data = {"description": sentence, "done": True}
+    return _host_event({"type": "status", "data": data})
+
+
+def source_chunk(name: str, text: str) -> Chunk:
+    """Return a source below the answer, which opens to show `text`."""
+    data = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return _host_event({"type": "source", "data": data})
+
+
+def _host_event(event: dict[str, Any]) -> Chunk:
+    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
 def _end_of_run(event: RunEnded) -> Iterator[Chunk]:

@@ -3,18 +3,20 @@
 Ours: one top-level key of the chat's JSON for each assistant message, because the host
 replaces a top-level key whole and answers are written at the same time:
 
-    "openai_responses_pipe:{message_id}": {"__v": 4, "items": {ulid: record}}
+    "openai_responses_pipe:{message_id}":
+        {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
 
 The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
 never written. A record is the same in both, but for `origin`, which only ours has, and
-for `payload`, which in ours may be a list: the items that one marker names.
+for `payload`, which in ours may be a list: the items that one marker names. Reasoning of
+records that any key calls dead is not sent again, because the server refused it.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from openai_responses.items import Item
+from openai_responses.items import Item, is_reasoning
 from openai_responses.origin import Origin, read_origin
 
 SEED_KEY = "openai_responses_pipe"
@@ -47,9 +49,18 @@ def message_key(message_id: str) -> str:
     return f"{SEED_KEY}:{message_id}"
 
 
-def write_records(records: Mapping[str, Record]) -> dict[str, Any]:
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    return {"__v": _VERSION, "items": {u: _wire(r) for u, r in records.items()}}
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
@@ -58,11 +69,22 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
     A record that is not what a writer writes is no record: its marker then resolves
     to nothing.
     """
-    records: dict[str, Record] = {}
-    for key, value in chat.items():
-        if key == SEED_KEY or key.startswith(SEED_KEY + ":"):
-            records.update((record.ulid, record) for record in _records_in(value))
-    return records
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in dead_in(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+
+
+def dead_in(value: object) -> list[str]:
+    """Return the ids that the value of one key calls dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def _buried(record: Record) -> Record:
+    """Return a record without its reasoning."""
+    rest = tuple(item for item in record.payload if not is_reasoning(item))
+    return replace(record, payload=rest)
 
 
 def _records_in(value: object) -> Iterator[Record]:

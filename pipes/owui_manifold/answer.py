@@ -5,14 +5,15 @@ from contextlib import aclosing
 
 from openai_responses.clock import unix_seconds
 from openai_responses.items import is_call
-from openai_responses.run import Limits, run
-from openai_responses.run_events import Grew, RunEnded, RunEvent
+from openai_responses.run import run
+from openai_responses.run_events import Grew, Noted, RunEnded, RunEvent
 from openai_responses.transport import Connections
 from openai_responses.ulids import new_ulid
 from owui_chat.keeping import Author, Keeping
 from owui_chat.markers import marker
 from owui_chat.stored import Record
 from owui_manifold.job import Job
+from owui_manifold.report import report_end, report_note, report_request
 from owui_manifold.rounds import Round, received_items, remember_round
 
 Told = tuple[RunEvent, str]
@@ -24,15 +25,22 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
     A marker comes with the first growth of a text, or with the end of the run, and
     only after the host has stored what it names.
     """
-    keeping = Keeping(_author(job), _new_record, job.pending)
-    events = run(job.request, job.endpoint, connections, Limits())
+    pending = job.before.pending if job.before else ()
+    keeping = Keeping(_author(job), _new_record, pending)
+    report_request(job)
+    events = run(job.request, job.endpoint, connections, job.limits)
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, RunEnded):
-                record = _end(job, keeping, event)
-            else:
-                record = keeping.feed(event)
-            yield event, await _stored_marker(job, event, record)
+            match event:
+                case Noted():
+                    await _learn(job, event)
+                    yield event, ""
+                case RunEnded():
+                    record = _end(job, keeping, event)
+                    marked = await _stored_marker(job, event, record)
+                    yield report_end(job, event), marked
+                case _:
+                    yield event, await _stored_marker(job, event, keeping.feed(event))
 
 
 def _author(job: Job) -> Author:
@@ -45,16 +53,25 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
+async def _learn(job: Job, note: Noted) -> None:
+    """Keep what a refusal taught, so that the next request does not run into it."""
+    report_note(job, note)
+    job.asked.lessons.note(job.endpoint, note.cause)
+    if note.cause == "reasoning" and job.store:
+        await job.store.bury_reasoning()
+
+
 def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
-    caller = job.asked.caller
-    if not (caller.host_reads and any(is_call(item) for item in ended.output)):
+    asked = job.asked
+    delegates = asked.caller.host_reads and asked.state is not None
+    if not (delegates and any(map(is_call, ended.output))):
         return keeping.rest()
-    within_run = job.asked.valves.PERSIST_REASONING_TOKENS != "disabled"
+    within_run = asked.valves.PERSIST_REASONING_TOKENS != "disabled"
     received = received_items(ended.output, within_run)
     sent = tuple(job.request.input)
     handed_over = Round(sent, received, tuple(keeping.pending))
-    remember_round(job.asked.state, caller.message_id, handed_over)
+    remember_round(asked.state, asked.caller.message_id, handed_over)
     return None
 
 

@@ -13,7 +13,8 @@ class Caller:
     """What one call of the pipe is about.
 
     `host_model` is the host's id of the model, `{function id}.{model}`; `task` the
-    name of a small job of the host, or empty.
+    name of a small job of the host, or empty; `is_admin` whether an administrator
+    asks.
     """
 
     host_model: str
@@ -22,6 +23,7 @@ class Caller:
     message_id: str = ""
     task: str = ""
     streams: bool = False
+    is_admin: bool = False
 
     @property
     def model(self) -> str:
@@ -62,4 +64,5 @@ def read_caller(
         message_id=str(facts.get("message_id") or ""),
         task=str(task or ""),
         streams=bool(body.get("stream")),
+        is_admin=(user or {}).get("role") == "admin",
     )

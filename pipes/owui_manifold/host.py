@@ -45,6 +45,11 @@ async def write_chat_key(chat_id: str, key: str, value: Mapping[str, Any]) -> bo
     return row is not None
 
 
+def server_secret() -> str:
+    """Return the server's own secret, or nothing."""
+    return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+
+
 def _host_name(module: str, name: str) -> Any:
     """Return a name of the host; raises InvalidRequest when it has none."""
     try:

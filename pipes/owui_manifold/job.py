@@ -4,21 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openai_responses.errors import InvalidRequest
+from openai_responses.endpoint import Endpoint
+from openai_responses.exchange import Limits
 from openai_responses.items import Item
 from openai_responses.models import ResolvedModel, resolve_model
 from openai_responses.origin import Origin
 from openai_responses.request import ResponsesRequest, Settings, build_request
 from openai_responses.tools import responses_tool_choice, responses_tools
-from openai_responses.transport import Endpoint
 from owui_chat.history import build_input
 from owui_chat.messages import Stretch, read_messages
 from owui_chat.tasks import task_messages
 from owui_manifold.caller import Caller
 from owui_manifold.host import require_floor
+from owui_manifold.learned import Lessons
+from owui_manifold.log import RunLog
 from owui_manifold.rounds import Round, continued_input, last_round
+from owui_manifold.settings import chosen_settings, endpoint_of, limits_of
 from owui_manifold.store import ChatStore, open_store
-from owui_manifold.valves import UserValves, Valves, chosen_settings
+from owui_manifold.valves import UserValves, Valves
 
 _EFFORT_KEYS = ("reasoning", "reasoning_effort")
 _TOOL_KEYS = ("tools", "tool_choice", "parallel_tool_calls")
@@ -26,39 +29,45 @@ _TOOL_KEYS = ("tools", "tool_choice", "parallel_tool_calls")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the host passes to one call of the pipe; `state` is its request's."""
+    """One call of the pipe: what the host passes, and where to write lines.
+
+    `state` is the state of the host's request; `lessons` are those of the pipe.
+    """
 
     body: Mapping[str, Any]
     caller: Caller
     valves: Valves
     user_valves: UserValves
     state: Any
+    lessons: Lessons
+    log: RunLog
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One request, and where its answer is kept.
 
-    `store` is None where nothing is kept; `pending` are items of earlier rounds that
-    still wait for their marker.
+    `store` is None where nothing is kept; `before` is the round of tools that this
+    call goes on from.
     """
 
     asked: Asked
     request: ResponsesRequest
     endpoint: Endpoint
     origin: Origin
-    store: ChatStore | None
-    pending: tuple[Item, ...] = ()
+    limits: Limits
+    store: ChatStore | None = None
+    before: Round | None = None
 
 
 async def prepare_chat(asked: Asked) -> Job:
     """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     model = resolve_model(asked.caller.model)
-    endpoint = _endpoint(asked.valves)
+    endpoint = endpoint_of(asked.valves)
     origin = Origin(model.family, endpoint.host)
     instructions, stretches = read_messages(_messages(asked.body))
-    store = await open_store(asked.caller)
+    store = await open_store(asked.caller, asked.valves)
     before = last_round(asked.state, asked.caller.message_id)
     items = _input(asked, stretches, store, before, origin)
     settings = chosen_settings(
@@ -66,18 +75,19 @@ async def prepare_chat(asked: Asked) -> Job:
         asked.user_valves,
         streams=asked.caller.streams,
         tools=_tools(asked.body, model),
+        refused=asked.lessons.of(endpoint),
     )
     body = _with_translated_choice(asked.body)
     request = build_request(model, instructions, items, body, settings)
-    pending = before.pending if before else ()
-    return Job(asked, request, endpoint, origin, store, pending)
+    limits = limits_of(asked.valves, tools_ran=before is not None)
+    return Job(asked, request, endpoint, origin, limits, store, before)
 
 
 def prepare_task(asked: Asked) -> Job:
     """Return the job for a title, tags or the like: short, without tools or memory."""
     require_floor()
     model = resolve_model(asked.caller.model)
-    endpoint = _endpoint(asked.valves)
+    endpoint = endpoint_of(asked.valves)
     origin = Origin(model.family, endpoint.host)
     messages = task_messages(_messages(asked.body))
     instructions, stretches = read_messages(messages)
@@ -88,17 +98,9 @@ def prepare_task(asked: Asked) -> Job:
     )
     items = build_input(stretches, {}, None)
     request = build_request(model, instructions, items, body, settings)
-    return Job(asked, request, endpoint, origin, store=None)
-
-
-def _endpoint(valves: Valves) -> Endpoint:
-    key = valves.effective_key()
-    if not key:
-        raise InvalidRequest(
-            "This pipe has no API key yet. An administrator has to set API_KEY in the "
-            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
-        )
-    return Endpoint(valves.BASE_URL, key)
+    return Job(
+        asked, request, endpoint, origin, limits_of(asked.valves, tools_ran=False)
+    )
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:

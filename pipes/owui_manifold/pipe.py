@@ -23,18 +23,16 @@ from openai_responses.transport import Connections
 from openai_responses.ulids import new_ulid
 from owui_chat.chunks import ChunkView
 from owui_chat.completion import completion, completion_text
-from owui_chat.native import Chunk, NativeView, error_chunk
+from owui_chat.native import Chunk, NativeView, error_chunk, source_chunk
 from owui_chat.tasks import task_result
 from owui_manifold.answer import told
 from owui_manifold.caller import read_caller
 from owui_manifold.job import Asked, Job, prepare_chat, prepare_task
-from owui_manifold.log import log_line
+from owui_manifold.learned import Lessons
+from owui_manifold.log import RunLog
+from owui_manifold.report import report_refusal, with_error_id
+from owui_manifold.settings import log_level, secrets_of
 from owui_manifold.valves import UserValves, Valves
-
-_OUR_FAULT = (
-    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
-    "this error id: {}."
-)
 
 
 class Pipe:
@@ -47,6 +45,7 @@ class Pipe:
         """Open nothing and start nothing: the host makes a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
+        self._lessons = Lessons()
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list; from memory, because every page load asks."""
@@ -63,15 +62,22 @@ class Pipe:
         __task__: str | None = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks when the caller streams, else one complete result."""
-        caller = read_caller(body, __user__, __metadata__, __task__)
+        valves = self.valves  # the host replaces it at every call (functions.py:53)
         chosen = (__user__ or {}).get("valves")
         user_valves = chosen if isinstance(chosen, UserValves) else UserValves()
-        state = getattr(__request__, "state", None)
-        # The host replaces self.valves at every call (functions.py:53).
-        asked = Asked(body, caller, self.valves, user_valves, state)
-        if caller.task:
+        level = log_level(valves, user_valves)
+        asked = Asked(
+            body,
+            read_caller(body, __user__, __metadata__, __task__),
+            valves,
+            user_valves,
+            getattr(__request__, "state", None),
+            self._lessons,
+            RunLog(level, secrets_of(valves), new_ulid()[-10:]),
+        )
+        if asked.caller.task:
             return await self._do_task(asked)
-        if caller.streams:
+        if asked.caller.streams:
             return self._stream(asked)
         return await self._complete(asked)
 
@@ -84,17 +90,21 @@ class Pipe:
             view: NativeView | ChunkView = NativeView(monotonic_seconds)
         else:
             view = ChunkView(*_heading(asked))
+        failed = True
         try:
             job = await prepare_chat(asked)
-            _log_request(asked, job)
             async with aclosing(told(job, self._connections)) as events:
                 async for event, marker in events:
                     for chunk in view.show(event, marker):
                         yield chunk
+                    if isinstance(event, RunEnded):
+                        failed = event.ending.is_failure
         except ResponsesError as error:
-            yield error_chunk(str(error))
+            yield error_chunk(report_refusal(asked, str(error)))
         except Exception as error:
             yield error_chunk(_our_fault(asked, error))
+        if failed and _shows_log(asked):
+            yield source_chunk("Log of this answer", asked.log.text())
 
     async def _complete(self, asked: Asked) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
@@ -102,7 +112,7 @@ class Pipe:
         try:
             ended = await self._watch(await prepare_chat(asked), view)
         except ResponsesError as error:
-            return error_chunk(str(error))
+            return error_chunk(report_refusal(asked, str(error)))
         except Exception as error:
             return error_chunk(_our_fault(asked, error))
         result = completion(ended, *_heading(asked))
@@ -115,14 +125,11 @@ class Pipe:
         view, text = NativeView(monotonic_seconds), ""
         try:
             ended = await self._watch(prepare_task(asked), view)
-            if ended.ending.is_failure:
-                _log_task(asked, ended.ending.sentence)
-            else:
-                text = completion_text(ended)
+            text = "" if ended.ending.is_failure else completion_text(ended)
         except ResponsesError as error:
-            _log_task(asked, str(error))
+            report_refusal(asked, str(error))
         except Exception as error:
-            _log_task(asked, _our_fault(asked, error))
+            _our_fault(asked, error)
         return task_result(text, asked.caller.host_model)
 
     async def _watch(self, job: Job, view: NativeView) -> RunEnded:
@@ -141,20 +148,10 @@ def _heading(asked: Asked) -> tuple[str, int, str]:
     return f"chatcmpl-{new_ulid()}", unix_seconds(), asked.caller.host_model
 
 
-def _log_request(asked: Asked, job: Job) -> None:
-    request, caller = job.request, asked.caller
-    line = (
-        f"{request.model}: {len(request.input)} input items, "
-        f"{'stream' if request.stream else 'no stream'}, "
-        f"{'kept' if job.store else 'not kept'}, "
-        f"{'native' if caller.host_reads else 'chunks'}"
-    )
-    log_line(asked.valves.LOG_LEVEL, "DEBUG", line)
-
-
-def _log_task(asked: Asked, sentence: str) -> None:
-    line = f"The task {asked.caller.task} failed: {sentence}"
-    log_line(asked.valves.LOG_LEVEL, "WARNING", line)
+def _shows_log(asked: Asked) -> bool:
+    """Say whether the log of a failed answer is shown below it."""
+    wanted = asked.user_valves.SHOW_LOG_ON_ERROR and asked.caller.is_admin
+    return wanted and asked.caller.host_reads
 
 
 def _our_fault(asked: Asked, error: Exception) -> str:
@@ -162,9 +159,11 @@ def _our_fault(asked: Asked, error: Exception) -> str:
 
     The text of a foreign exception may quote a header or a prompt.
     """
-    error_id = new_ulid()
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    line = f"{type(error).__name__} at {place} (error id {error_id})"
-    log_line(asked.valves.LOG_LEVEL, "ERROR", line)
-    return _OUR_FAULT.format(error_id)
+    asked.log.line("ERROR", f"{type(error).__name__} at {place}")
+    return with_error_id(
+        asked,
+        "Something in this pipe went wrong. Try again; if it lasts, give an "
+        "administrator the error id.",
+    )

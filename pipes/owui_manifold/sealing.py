@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeGuard
 
 from openai_responses.errors import InvalidRequest
 
@@ -43,9 +43,14 @@ class Seal:
 
     def open(self, value: object) -> object:
         """Return a stored value in clear; one sealed with another key is empty."""
-        if not (isinstance(value, Mapping) and _SEALED in value):
+        if not is_sealed(value):
             return value
         try:
             return json.loads(self._fernet.decrypt(str(value[_SEALED]).encode()))
         except (self._unreadable, ValueError):
             return {}
+
+
+def is_sealed(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Say whether a stored value is encrypted."""
+    return isinstance(value, Mapping) and _SEALED in value

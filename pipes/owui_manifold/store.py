@@ -1,38 +1,86 @@
 """Kept items, written to and read from the chat's row."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from owui_chat.stored import Record, message_key, read_records, write_records
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import is_reasoning
+from owui_chat.stored import (
+    Record,
+    dead_in,
+    is_pipe_key,
+    message_key,
+    read_records,
+    write_records,
+)
 from owui_manifold.caller import Caller
-from owui_manifold.host import read_chat, write_chat_key
+from owui_manifold.host import read_chat, server_secret, write_chat_key
+from owui_manifold.sealing import Seal, is_sealed
+from owui_manifold.valves import Valves
 
 
 class ChatStore:
     """What is kept of one chat; writes go to the key of one message alone."""
 
-    def __init__(self, caller: Caller, records: Mapping[str, Record]) -> None:
-        """Begin with the `records` of the chat; those of this message are kept on."""
-        self.records = records
+    def __init__(
+        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+    ) -> None:
+        """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
+        self.records = read_records(chat)
         self._caller = caller
+        self._seal = seal
+        self._key = message_key(caller.message_id)
+        self._dead = set(dead_in(chat.get(self._key)))
         self._own = {
             ulid: record
-            for ulid, record in records.items()
+            for ulid, record in self.records.items()
             if record.message_id == caller.message_id
         }
 
     async def write(self, record: Record) -> bool:
         """Store `record` and say whether the host did; only then show its marker."""
         own = {**self._own, record.ulid: record}
-        key = message_key(self._caller.message_id)
-        if not await write_chat_key(self._caller.chat_id, key, write_records(own)):
+        if not await self._write(write_records(own, self._dead)):
             return False
         self._own = own
         return True
 
+    async def bury_reasoning(self) -> None:
+        """Note that no reasoning kept so far in this chat is to be sent again."""
+        self._dead |= {
+            ulid
+            for ulid, record in self.records.items()
+            if any(map(is_reasoning, record.payload))
+        }
+        await self._write(write_records(self._own, self._dead))
 
-async def open_store(caller: Caller) -> ChatStore | None:
+    async def _write(self, value: Mapping[str, Any]) -> bool:
+        stored = self._seal.close(value) if self._seal else value
+        return await write_chat_key(self._caller.chat_id, self._key, stored)
+
+
+async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     """Return the store of the caller's own chat, or None when it has no row."""
     if not caller.may_have_row:
         return None
     chat = await read_chat(caller.chat_id, caller.user_id)
-    return None if chat is None else ChatStore(caller, read_records(chat))
+    if chat is None:
+        return None
+    kept = {key: value for key, value in chat.items() if is_pipe_key(key)}
+    writes = valves.STORE_ENCRYPTION == "on"
+    if not writes and not any(map(is_sealed, kept.values())):
+        return ChatStore(caller, kept)
+    seal = Seal(_secret(valves))
+    opened = {key: seal.open(value) for key, value in kept.items()}
+    return ChatStore(caller, opened, seal if writes else None)
+
+
+def _secret(valves: Valves) -> str:
+    """Return the key; without one, only unreadable items are read."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    if not secret and valves.STORE_ENCRYPTION == "on":
+        raise InvalidRequest(
+            "STORE_ENCRYPTION needs a key. An administrator has to set "
+            "STORE_ENCRYPTION_KEY in the valves of this pipe."
+        )
+    return secret

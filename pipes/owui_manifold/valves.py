@@ -1,14 +1,13 @@
-"""What the administrator and the user can set, with the user's choice on top."""
+"""What the administrator and the user can set."""
 
 import os
-from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
-from openai_responses.items import Item
-from openai_responses.request import Settings
-from openai_responses.transport import DEFAULT_BASE_URL
+from openai_responses.endpoint import DEFAULT_BASE_URL
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
 class Valves(BaseModel):
@@ -24,6 +23,24 @@ class Valves(BaseModel):
         description="Key for that server. Empty: the variable `OPENAI_API_KEY` of "
         "Open WebUI's own environment is used.",
         json_schema_extra={"input": {"type": "password"}},
+    )
+    ORGANIZATION: str = Field(
+        default="",
+        description="Organisation to bill, if the key belongs to several.",
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill, if the key belongs to several."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description="More headers for every request, as a JSON object of texts: "
+        '`{"X-Team": "blue"}`. They win over those that this pipe sends itself.',
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API "
+        "knows; choose it when BASE_URL is not OpenAI or Azure.",
     )
     MODEL_ID: str = Field(
         default="gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
@@ -46,11 +63,87 @@ class Valves(BaseModel):
         "all, between the tool calls of one answer, or through the whole "
         "conversation (stored in the chat).",
     )
-    LOG_LEVEL: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = Field(
+    STORE_ENCRYPTION: Literal["off", "on"] = Field(
+        default="off",
+        description="Encrypt what this pipe stores in a chat. The host keeps the "
+        "text, the reasoning summaries and the tool cards of an answer in clear all "
+        "the same (its `output` items), and whoever gets a shared or exported chat "
+        "gets those. A changed key makes stored reasoning unreadable; the chats go "
+        "on without it.",
+    )
+    STORE_ENCRYPTION_KEY: str = Field(
+        default="",
+        description="A long random text, the key for STORE_ENCRYPTION. Empty: the "
+        "server's own WEBUI_SECRET_KEY is used.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    MAX_RETRIES: int = Field(
+        default=1,
+        description="How often a request that failed before its first word is sent "
+        "again, 0 to 5.",
+    )
+    MAX_RETRY_WAIT_SECONDS: float = Field(
+        default=60,
+        ge=0,
+        description="Longest wait before such a retry. When the server asks for a "
+        "longer one, the error is shown at once.",
+    )
+    CONNECT_TIMEOUT_SECONDS: float = Field(
+        default=30, gt=0, description="How long a connection may take to come about."
+    )
+    FIRST_EVENT_TIMEOUT_SECONDS: float = Field(
+        default=300,
+        description="How long the server may take to begin its answer, 30 to 900.",
+    )
+    IDLE_TIMEOUT_SECONDS: float = Field(
+        default=300,
+        description="How long the server may be silent in the middle of an answer, "
+        "30 to 900. Long reasoning without a summary is silent for minutes.",
+    )
+    TOTAL_TIMEOUT_SECONDS: float = Field(
+        default=0, ge=0, description="Longest time for a whole answer; 0 is no limit."
+    )
+    VERIFY_SSL: bool = Field(
+        default=True,
+        description="Check the server's certificate. Off only for a test: anybody on "
+        "the way could then read the key.",
+    )
+    CA_BUNDLE: str = Field(
+        default="",
+        description="Path of a file with the certificates to trust instead of the "
+        "system's, for example those of a company's proxy.",
+    )
+    PROXY: str = Field(
+        default="",
+        description="Address of an HTTP proxy, with user and password if it wants "
+        "them. Empty: HTTPS_PROXY and NO_PROXY of the environment are obeyed.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    AUDIT_LOG: bool = Field(
+        default=False,
+        description="Write one JSON line for each request, success and error to the "
+        "server's log, without a word of what was said. The environment's "
+        "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
+    )
+    LOG_LEVEL: LogLevel = Field(
         default="INFO",
         description="What this pipe writes to the server's log, from this level up. "
-        "Prompts and keys are never written.",
+        "Keys are never written.",
     )
+
+    @field_validator("MAX_RETRIES", mode="before")
+    @classmethod
+    def _clamp_retries(cls, value: object) -> object:
+        """Take a text or a number and bring it into 0 to 5, as the seed does."""
+        return clamped(value, 0, 5, 1)
+
+    @field_validator(
+        "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
+    )
+    @classmethod
+    def _clamp_silence(cls, value: object) -> object:
+        """Take a text or a number and bring it into 30 to 900, as the seed does."""
+        return clamped(value, 30, 900, 300)
 
     def effective_key(self) -> str:
         """Return the key to use, or nothing.
@@ -59,6 +152,11 @@ class Valves(BaseModel):
         stand in the schema that the settings page loads.
         """
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
+
+    def writes_audit_log(self) -> bool:
+        """Say whether the audit log is on, by valve or by environment."""
+        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        return self.AUDIT_LOG or by_environment == "true"
 
 
 class UserValves(BaseModel):
@@ -77,25 +175,23 @@ class UserValves(BaseModel):
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = Field(
         default="inherit", description="How long answers are."
     )
-
-
-def chosen_settings(
-    valves: Valves, user: UserValves, streams: bool, tools: Sequence[Item]
-) -> Settings:
-    """Return what holds for one request; a user's own choice wins.
-
-    `streams` says whether the caller wants a stream.
-    """
-    summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
-    return Settings(
-        effort=_chosen(user.REASONING_EFFORT, None),
-        summary=None if summary == "disabled" else summary,
-        verbosity=_chosen(user.VERBOSITY, None),
-        stream=streams and valves.ENABLE_STREAM,
-        encrypted_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
-        tools=tools,
+    LOG_LEVEL: Literal["inherit", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = (
+        Field(
+            default="inherit",
+            description="What the pipe writes to the server's log about your chats.",
+        )
+    )
+    SHOW_LOG_ON_ERROR: bool = Field(
+        default=False,
+        description="For administrators: show the log of an answer that failed, as a "
+        "source below it.",
     )
 
 
-def _chosen(user: str, administrator: str | None) -> str | None:
-    return administrator if user == "inherit" else user
+def clamped(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; what is no number is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default

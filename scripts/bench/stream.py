@@ -1,10 +1,14 @@
 """Measure what a streamed answer costs: CPU per delta, from bytes to yielded chunk.
 
-python scripts/bench/stream.py      both tables, in about two minutes
+python scripts/bench/stream.py      three tables, in about a minute
 
 Readers of the same stream take turns, so that a busy machine slows all of them alike:
-the ratios are the result, not the microseconds. The simulator that writes the stream
+the ratios are the result, not the microseconds. The server that writes the stream
 runs in a process of its own, and only the CPU of the readers is counted.
+
+Only the first table shows the work of a reader alone. The simulator writes each event
+by itself, so in the other two most of the CPU goes into waking up for it; the last is
+what a chat looks like.
 """
 
 import argparse

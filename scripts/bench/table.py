@@ -16,7 +16,7 @@ def table_of(pace: Pace, measured: Sequence[Measured]) -> str:
 
 
 def _lines(pace: Pace, measured: Sequence[Measured]) -> Iterator[str]:
-    yield (f"{pace.title}: {pace.deltas:,} deltas, {pace.rounds} rounds, medians")
+    yield f"{pace.title}: {pace.deltas:,} deltas, {pace.rounds} rounds, medians"
     yield f"  {'':26}{'CPU µs/delta':>14}{'x json.loads':>14}{'(from to)':>15}{'yielded':>9}"
     for line in measured:
         ratios = _ratios(line, measured[YARDSTICK])

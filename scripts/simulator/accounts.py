@@ -20,8 +20,10 @@ class Account:
 
 
 KEY = "sk-simulator-1"
+CANARY_KEY = "sk-canary-3f9b1c7e5a2d8046"  # for tests that search for it everywhere
 ACCOUNTS: Mapping[str, Account] = {
     KEY: Account("org-simulator-1", "proj_simulator1"),
+    CANARY_KEY: Account("org-simulator-1", "proj_simulator1"),
     "sk-simulator-2": Account("org-simulator-2", "proj_simulator2"),
     "sk-simulator-limited": Account(
         "org-simulator-1",

@@ -40,6 +40,7 @@ class Asker:
     profile: Profile
     wish: str | None
     default_scenario: str
+    authorization: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,14 @@ def understand(body: Body, asker: Asker) -> tuple[Asked, Replay]:
             param="input",
         )
     asked = Asked(body, items, model, resolve_effort(body, model))
-    return replace(asked, reasoning_given=replay.reasoning), replay
+    return (
+        replace(
+            asked,
+            reasoning_given=replay.reasoning,
+            authorization=asker.authorization,
+        ),
+        replay,
+    )
 
 
 def choose(asked: Asked, asker: Asker) -> tuple[Scenario, Options]:

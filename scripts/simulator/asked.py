@@ -21,6 +21,7 @@ class Asked:
     model: ModelFacts
     effort: str | None
     reasoning_given: int = 0
+    authorization: str = ""
 
     @property
     def turn(self) -> int:

@@ -6,6 +6,7 @@ from simulator.scenario import Scenario
 from simulator.scenarios_chat import CHAT_SCENARIOS
 from simulator.scenarios_faults import FAULT_SCENARIOS
 from simulator.scenarios_http import HTTP_SCENARIOS
+from simulator.scenarios_leaks import LEAK_SCENARIOS
 from simulator.scenarios_tools import TOOL_SCENARIOS
 from simulator.tasks import TASK
 
@@ -14,6 +15,7 @@ ALL_SCENARIOS = (
     *TOOL_SCENARIOS,
     *FAULT_SCENARIOS,
     *HTTP_SCENARIOS,
+    *LEAK_SCENARIOS,
     TASK,
 )
 SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in ALL_SCENARIOS}

@@ -189,7 +189,11 @@ class Simulator:
         if name not in PROFILES:
             raise Refusal(f"The stand-in has no profile '{name}'.", code="no_profile")
         wish = request.headers.get("X-Simulator-Scenario")
-        return Asker(account, PROFILES[name], wish, self.default_scenario)
+        sent = request.headers
+        authorization = sent.get("Authorization") or f"api-key: {sent['api-key']}"
+        return Asker(
+            account, PROFILES[name], wish, self.default_scenario, authorization
+        )
 
     def _headers(self, request: web.Request) -> dict[str, str]:
         name = request.headers.get("X-Simulator-Profile", "")

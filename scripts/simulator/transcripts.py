@@ -13,10 +13,13 @@ from simulator.accounts import ACCOUNTS, KEY
 from simulator.answering import Answer, Asker, Responder
 from simulator.catalogue import ALL_SCENARIOS
 from simulator.profiles import PROFILES
+from simulator.scenarios_leaks import LEAK_SCENARIOS
 from simulator.wire import encode, encode_end
 
 NOON = 1_795_262_400.0
-NOT_STORED = frozenset({"long", "slow", "big-line", "task", "tool-forever"})
+NOT_STORED = frozenset({"long", "slow", "big-line", "task", "tool-forever"}).union(
+    one.name for one in LEAK_SCENARIOS  # no headers come with a transcript
+)
 DRESSED = {
     "chat-crlf-comments": "chat,crlf,comments",
     "chat-cr": "chat,cr",

@@ -19,6 +19,7 @@ PROBE = HERE / "contract_probe.py"
 # A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
 PROMISED = {
     "env:VERSION": "str",
+    "env:WEBUI_SECRET_KEY": "str",
     "models.chats:Chats.get_chat_by_id_and_user_id": "async (id, user_id)",
     "models.chats:Chats.update_chat_by_id": "async (id, chat, *, touch)",
 }

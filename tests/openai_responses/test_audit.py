@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses.audit import audit_error, audit_request, audit_success
+from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiError
 from openai_responses.redaction import redacted
-from openai_responses.transport import Endpoint
 
 CANARY = "sk-canary-7c1e5f"
 SPOKEN = "Canary words"

@@ -12,10 +12,12 @@ from aiohttp import web
 
 import wire_events as wire
 from openai_responses.endings import COMPLETED, CUT
+from openai_responses.endpoint import Endpoint
+from openai_responses.exchange import Limits
 from openai_responses.request import ResponsesRequest
-from openai_responses.run import Limits, run
+from openai_responses.run import run
 from openai_responses.run_events import Grew, RunEnded, RunEvent, TurnEnded, joined
-from openai_responses.transport import Connections, Endpoint
+from openai_responses.transport import Connections
 from openai_responses.usage import Usage
 from run_log import log_of
 from simulator import Simulator

@@ -13,6 +13,11 @@ from aiohttp.client_reqrep import ConnectionKey
 from aioresponses import aioresponses
 from yarl import URL
 
+from openai_responses.endpoint import (
+    DEFAULT_BASE_URL,
+    Endpoint,
+    normalized_base_url,
+)
 from openai_responses.errors import (
     ApiRefused,
     ConnectionFailed,
@@ -20,12 +25,7 @@ from openai_responses.errors import (
     ResponsesError,
     UnreadableAnswer,
 )
-from openai_responses.transport import (
-    DEFAULT_BASE_URL,
-    Connections,
-    Endpoint,
-    normalized_base_url,
-)
+from openai_responses.transport import Connections
 from upstream import (
     KEY,
     Answerer,

@@ -216,7 +216,7 @@ def _hostile() -> Iterator[tuple[str, str]]:
         "markers": f"[openai_responses:v2:items:{ID16}]: #\n",
     }
     for name, head in heads.items():
-        yield name, "[openai_responses:v2:" + head * (size // len(head)) + "]: #"
+        yield name, "]: # [openai_responses:v2:" + head * (size // len(head))
 
 
 HOSTILE = dict(_hostile())

@@ -6,7 +6,6 @@ import pytest
 from pydantic import ValidationError
 
 from openai_responses.models import REASONING_EFFORTS, resolve_model
-from openai_responses.transport import normalized_base_url
 from owui_manifold.valves import UserValves, Valves, chosen_settings
 
 TOOL = {"type": "function", "name": "now"}
@@ -16,7 +15,7 @@ def test_defaults_are_ready_for_a_key() -> None:
     """Whoever pastes the file has only the key to set."""
     valves = Valves()
 
-    assert normalized_base_url(valves.BASE_URL) == "https://api.openai.com/v1"
+    assert valves.BASE_URL == "https://api.openai.com/v1"
     assert valves.API_KEY == ""
     assert valves.ENABLE_STREAM is True
     assert valves.REASONING_SUMMARY == "auto"

@@ -1,0 +1,103 @@
+"""Where requests go, with which key, over which network."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from openai_responses.errors import InvalidRequest
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a server is reached; a proxy's address can hold a password.
+
+    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
+    means the system's certificates and the environment's proxy.
+    """
+
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where requests go, and with which key.
+
+    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
+    in the form that other servers than OpenAI's take.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    network: Network = field(default_factory=Network)
+    strict: bool = False
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        base = normalized_base_url(self.base_url)
+        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        return base + path + (query and f"?{query}")
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises InvalidRequest for an unusable base."""
+        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; Azure wants its key in one of its own.
+
+        An administrator's own headers win: a gateway may want another Authorization.
+        """
+        key = self.api_key.strip()
+        azure = self.host.endswith(_AZURE_HOSTS)
+        ours = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"}
+        ours["Content-Type"] = "application/json"
+        if self.organization:
+            ours["OpenAI-Organization"] = self.organization
+        if self.project:
+            ours["OpenAI-Project"] = self.project
+        theirs = {name.lower() for name in self.extra_headers}
+        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
+        return {**kept, **self.extra_headers}
+
+
+def normalized_base_url(text: str) -> str:
+    """Return `text` as the address that paths are appended to.
+
+    Takes what people paste: with or without `/v1`, with a slash at the end, or with
+    the `/responses` of the endpoint itself.
+    """
+    parts = _url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidRequest(
+            "BASE_URL is not an http or https address. An administrator has to "
+            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
+        )
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "BASE_URL holds a user name or a password, which cannot be sent beside "
+            "API_KEY. An administrator has to take it out in the valves of this pipe."
+        )
+    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
+    if not path:
+        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else."""
+    try:
+        parts = urlsplit(text)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, a port that is no number
+        return None
+    return parts if sound and parts.scheme in ("http", "https") else None

@@ -1,0 +1,140 @@
+"""One request sent, its answer told as run events."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from openai_responses.clock import monotonic_seconds
+from openai_responses.compat import strict_payload
+from openai_responses.deadlines import Deadlines, Timeouts
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import MalformedEvent
+from openai_responses.events import (
+    ResponseEnded,
+    StreamEvent,
+    joined_deltas,
+    parse_event,
+)
+from openai_responses.request import ResponsesRequest
+from openai_responses.retries import RetryPolicy
+from openai_responses.run_events import Grew, RunEvent, Trace
+from openai_responses.sse import EventStreamDecoder, ServerSentEvent
+from openai_responses.transport import Answer, Connections
+from openai_responses.turn import Turn
+
+_THOUGHT_SHARE = 0.2
+"""Growing reasoning is read for a fifth of that time at once, because the first words
+of the answer must not wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How a run behaves towards those who watch it, and towards the server.
+
+    `join_seconds` is the shortest time between two events that show more of an
+    answer; what arrives meanwhile is shown together.
+    """
+
+    join_seconds: float = 0.05
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The way to a server: where it is, over which connections, within which limits."""
+
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    deadlines: Deadlines
+
+
+async def exchange(
+    request: ResponsesRequest, line: Line, turn: Turn
+) -> AsyncGenerator[RunEvent, None]:
+    """Send `request`, feed the answer to `turn`, yield what it means.
+
+    Raises the errors of `transport` and MalformedEvent. Cancelling it, or closing the
+    generator, closes the connection.
+    """
+    payload = request.payload()
+    if line.endpoint.strict:
+        payload = strict_payload(payload)
+    line.deadlines.start_attempt()
+    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
+    async with posted as answer:
+        turn.trace = Trace(answer.request_id, status=200)
+        async with aclosing(_turn_events(answer, line, turn)) as events:
+            async for event in events:
+                yield event
+        await answer.drain()
+
+
+async def _turn_events(
+    answer: Answer, line: Line, turn: Turn
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    if not answer.is_stream:
+        response = await answer.response_object()
+        status = str(response.get("status") or "completed")
+        for event in turn.feed(ResponseEnded(status, response)):
+            yield event
+        return
+    async with aclosing(_batches(answer)) as batches:
+        async for batch in batches:
+            began = monotonic_seconds()
+            if batch:
+                line.deadlines.event_arrived()
+            events, malformed = _told(batch, turn)
+            for told in events:
+                yield told
+            if malformed:
+                raise malformed
+            if turn.ending:
+                return
+            await _let_deltas_gather(events, began, line.limits.join_seconds)
+
+
+def _told(
+    batch: list[ServerSentEvent], turn: Turn
+) -> tuple[list[RunEvent], MalformedEvent | None]:
+    """Return what `batch` means, up to the first event that cannot be read.
+
+    Deltas are joined before the turn takes them: it then works once a batch.
+    """
+    read: list[StreamEvent] = []
+    malformed: MalformedEvent | None = None
+    try:
+        for event in batch:
+            read.append(parse_event(event))
+    except MalformedEvent as error:
+        malformed = error
+    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
+    return events, malformed
+
+
+async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
+    """Yield the events of each piece of the body that arrived."""
+    decoder = EventStreamDecoder()
+    async with aclosing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            yield decoder.feed(chunk)
+    yield decoder.close()
+
+
+async def _let_deltas_gather(
+    events: list[RunEvent], began: float, join_seconds: float
+) -> None:
+    """Leave what follows a delta in the connection's buffer for a moment.
+
+    Reading less often is what makes long answers cheap: one pass then serves all the
+    deltas that arrived. The first delta after a pause is never held back.
+    """
+    last = events[-1] if events else None
+    if not isinstance(last, Grew) or join_seconds <= 0:
+        return
+    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+    spent = monotonic_seconds() - began
+    await asyncio.sleep(max(0.0, join_seconds * share - spent))

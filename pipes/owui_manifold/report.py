@@ -1,0 +1,67 @@
+"""What the logs are told of a run."""
+
+from dataclasses import replace
+
+from openai_responses.audit import audit_error, audit_request, audit_success
+from openai_responses.run_events import Noted, RunEnded
+from owui_manifold.job import Asked, Job
+
+
+def report_request(job: Job) -> None:
+    """Write that a request is about to be sent; of what it says, nothing."""
+    request, asked = job.request, job.asked
+    asked.log.line(
+        "DEBUG",
+        f"request to {job.endpoint.host}: {request.model}, "
+        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
+        f"{'stream' if request.stream else 'no stream'}, "
+        f"{'kept' if job.store else 'not kept'}, "
+        f"{'native events' if asked.caller.host_reads else 'chunks'}",
+    )
+    if asked.valves.writes_audit_log():
+        payload = request.payload()
+        asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
+
+
+def report_note(job: Job, note: Noted) -> None:
+    """Write what was done to get an answer after all."""
+    job.asked.log.line("WARNING", note.sentence)
+
+
+def report_end(job: Job, ended: RunEnded) -> RunEnded:
+    """Write how a run ended; return it with the id of a failure in its sentence."""
+    asked, trace = job.asked, ended.trace
+    if asked.valves.writes_audit_log():
+        asked.log.audit(_audit_end(job, ended))
+    if not ended.ending.is_failure:
+        used = f", {ended.usage.total} tokens" if ended.usage else ""
+        asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+        return ended
+    error = trace.error
+    asked.log.line(
+        "WARNING",
+        f"{ended.ending.kind}: HTTP {trace.status}, code {error.code}, "
+        f"type {error.type}, param {error.param}, request id {trace.request_id}",
+    )
+    asked.log.line("DEBUG", f"the server said: {error.message}")
+    sentence = with_error_id(asked, ended.ending.sentence)
+    return replace(ended, ending=replace(ended.ending, sentence=sentence))
+
+
+def report_refusal(asked: Asked, sentence: str) -> str:
+    """Write why nothing was sent; return the sentence with its id."""
+    asked.log.line("WARNING", f"nothing was sent: {sentence}")
+    return with_error_id(asked, sentence)
+
+
+def with_error_id(asked: Asked, sentence: str) -> str:
+    """Return a sentence with the id under which the log has the lines of the run."""
+    return f"{sentence} (Error id: {asked.log.run_id})"
+
+
+def _audit_end(job: Job, ended: RunEnded) -> str:
+    payload, host = job.request.payload(), job.endpoint.host
+    trace, run_id = ended.trace, job.asked.log.run_id
+    if ended.ending.kind in ("completed", "incomplete"):
+        return audit_success(payload, host, run_id, {"model": trace.model})
+    return audit_error(payload, host, run_id, trace.error, trace.status)

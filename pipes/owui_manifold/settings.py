@@ -1,0 +1,108 @@
+"""What the valves come to for one request."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from openai_responses.deadlines import Timeouts
+from openai_responses.endpoint import Endpoint, Network
+from openai_responses.errors import InvalidRequest
+from openai_responses.exchange import Limits
+from openai_responses.items import Item
+from openai_responses.request import Settings
+from openai_responses.retries import RetryPolicy
+from owui_manifold.learned import Learned
+from owui_manifold.valves import UserValves, Valves
+
+
+def endpoint_of(valves: Valves) -> Endpoint:
+    """Return where requests go; raises InvalidRequest for what cannot work."""
+    key = valves.effective_key()
+    if not key:
+        raise InvalidRequest(
+            "This pipe has no API key yet. An administrator has to set API_KEY in the "
+            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
+        )
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=key,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=extra_headers(valves.EXTRA_HEADERS),
+        network=Network(
+            valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
+        ),
+        strict=valves.COMPATIBILITY == "strict",
+    )
+
+
+def extra_headers(text: str) -> Mapping[str, str]:
+    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
+    if not text.strip():
+        return {}
+    try:
+        headers = json.loads(text)
+    except ValueError:
+        headers = None
+    if isinstance(headers, dict) and all(isinstance(v, str) for v in headers.values()):
+        return headers
+    raise InvalidRequest(
+        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
+        'it in the valves of this pipe, for example {"X-Team": "blue"}.'
+    )
+
+
+def limits_of(valves: Valves, *, tools_ran: bool) -> Limits:
+    """Return how a run behaves; what comes after a tool is sent once only."""
+    retries = 0 if tools_ran else valves.MAX_RETRIES
+    return Limits(
+        timeouts=Timeouts(
+            connect=valves.CONNECT_TIMEOUT_SECONDS,
+            first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
+            idle=valves.IDLE_TIMEOUT_SECONDS,
+            total=valves.TOTAL_TIMEOUT_SECONDS,
+        ),
+        retries=RetryPolicy(retries, valves.MAX_RETRY_WAIT_SECONDS),
+    )
+
+
+def chosen_settings(
+    valves: Valves,
+    user: UserValves,
+    *,
+    streams: bool,
+    tools: Sequence[Item],
+    refused: Learned,
+) -> Settings:
+    """Return what holds for one request; a user's own choice wins.
+
+    `streams` says whether the caller wants a stream; what the server `refused` before
+    is not asked for again.
+    """
+    summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
+    return Settings(
+        effort=_chosen(user.REASONING_EFFORT, None),
+        summary=None if summary == "disabled" or refused.summary else summary,
+        verbosity=_chosen(user.VERBOSITY, None),
+        stream=streams and valves.ENABLE_STREAM and not refused.stream,
+        encrypted_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
+        tools=tools,
+    )
+
+
+def log_level(valves: Valves, user: UserValves) -> str:
+    """Return from which level on lines go to the server's log."""
+    return _chosen(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
+
+
+def secrets_of(valves: Valves) -> list[str]:
+    """Return the texts that must be in no line and no chat."""
+    try:
+        headers = list(extra_headers(valves.EXTRA_HEADERS).values())
+    except InvalidRequest:
+        headers = [valves.EXTRA_HEADERS]
+    secrets = [valves.effective_key(), valves.PROXY, valves.STORE_ENCRYPTION_KEY]
+    return [secret for secret in (*secrets, *headers) if secret.strip()]
+
+
+def _chosen(user: str, administrator: str | None) -> str | None:
+    return administrator if user == "inherit" else user

@@ -1,0 +1,248 @@
+"""No secret gets out of the pipe, whatever breaks and whoever quotes it.
+
+Canaries are planted where secrets are, every error path is walked at the most talkative
+log level, and then all that people or administrators can read is searched.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.client import Json, OpenWebUIError
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import valves_changed
+from hosts.sent import answered, chat_bodies
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from simulator import Simulator
+from simulator.accounts import CANARY_KEY
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+USER_SPEC = f"/api/v1/functions/id/{PIPE}/valves/user/spec"
+MODEL = f"{PIPE}.gpt-6.1-sol"
+WRONG_KEY = "sk-canary-wrong-51d7aa09c3e4"
+PASSWORD = "canary-password-e29b"
+PROMPT = "canaryprompt4c7f"
+OUTPUT = "canaryoutput81de"
+KEYS = (CANARY_KEY, WRONG_KEY, PASSWORD)
+SECRETS = (*KEYS, PROMPT, OUTPUT)
+
+STREAM_LEAKS = ("leaky-stream", "leaky-stream-nested", "leaky-stream-failed")
+LEAKS = ("leaky-error", "leaky-error-401", "leaky-error-500", *STREAM_LEAKS)
+FAULTS = ("cut", "drop", "html-error", "html-200", "json-error-200", "empty-200")
+UNUSABLE: dict[str, Json] = {
+    "wrong key": {"API_KEY": WRONG_KEY},
+    "key that cannot be sent": {"API_KEY": f"{CANARY_KEY}\n{WRONG_KEY}"},
+    "unreachable": {"BASE_URL": "http://127.0.0.1:9/v1"},
+    "password": {"BASE_URL": f"http://somebody:{PASSWORD}@127.0.0.1:9/v1"},
+    "user name": {"BASE_URL": f"http://{PASSWORD}@127.0.0.1:9/v1"},
+    "key in the path": {"BASE_URL": f"http://127.0.0.1:9/{PASSWORD}?key={PASSWORD}"},
+    "no address": {"BASE_URL": f"somebody:{PASSWORD}@127.0.0.1"},
+    "wrong port": {"BASE_URL": f"http://somebody:{PASSWORD}/x@127.0.0.1"},
+}
+LOG_TAP = Path(__file__).with_name("log_tap.py").read_text()
+
+
+@pytest_asyncio.fixture(scope="module")
+async def tapped(admin: User) -> AsyncIterator[None]:
+    """A file that gets every line of the pipe, also those that the host drops."""
+    await admin.install_function("log_tap", LOG_TAP)
+    yield
+    await admin.delete_function("log_tap")
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def talkative(admin: User, tapped: None) -> AsyncIterator[None]:
+    """A canary for a key, which the simulator accepts, and every line logged."""
+    async with valves_changed(admin, PIPE, API_KEY=CANARY_KEY, LOG_LEVEL="DEBUG"):
+        yield
+
+
+def found(places: object, *canaries: str) -> list[str]:
+    """The canaries, and telling parts of them, that are anywhere in some places."""
+    text = places if isinstance(places, str) else json.dumps(places)
+    parts = {one: (one, one[-6:]) for one in canaries}
+    return [one for one, tells in parts.items() if any(p in text for p in tells)]
+
+
+class Logs:
+    """What was logged since a test began: by the server, and by the pipe at any level."""
+
+    def __init__(self, server: OpenWebUI) -> None:
+        self.server = server
+        self._begin = [len(text) for text in self._texts()]
+
+    def _texts(self) -> tuple[str, str]:
+        ours = self.server.home / "data/pipe.log"
+        return self.server.log(), ours.read_text()
+
+    @property
+    def new(self) -> list[str]:
+        """The new part of both."""
+        begins = zip(self._texts(), self._begin, strict=True)
+        return [text[begin:] for text, begin in begins]
+
+    def check(self) -> None:
+        """They name no secret, no prompt and no output of a tool."""
+        for text in self.new:
+            assert found(text, *SECRETS) == []
+            assert "encrypted_content" not in text
+
+    async def check_turn(self, tab: Tab, turn: Turn) -> None:
+        """Neither what the tab saw, nor the chat's row, nor the logs hold a key."""
+        assert found([turn.events, tab.stray], *KEYS) == []
+        assert found(self.server.stored_chat(turn.chat_id), *KEYS) == []
+        self.check()
+
+
+@pytest.fixture
+def logs(server: OpenWebUI, tapped: None) -> Logs:
+    """The logs from here on."""
+    return Logs(server)
+
+
+def test_a_search_finds_what_is_there() -> None:
+    """Whole, in a structure, or the end that the API leaves of a masked key."""
+    masked = f"sk-{'*' * 20}{CANARY_KEY[-6:]}"
+
+    assert found({"a": [f"x{CANARY_KEY}"]}, *SECRETS) == [CANARY_KEY]
+    assert found(f"{masked} {PROMPT}", *SECRETS) == [CANARY_KEY, PROMPT]
+    assert found("nothing", *SECRETS) == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("scenario", [*LEAKS, *FAULTS])
+async def test_an_error_in_a_chat(
+    logs: Logs, tab: Tab, simulator: Simulator, scenario: str
+) -> None:
+    """The tab gets a sentence of ours; the key that the server quoted is nowhere."""
+    turn = await tab.send(MODEL, f"sim:{scenario} {PROMPT}")
+
+    assert turn.error
+    assert found(turn.error, *SECRETS) == []
+    await logs.check_turn(tab, turn)
+    if scenario in LEAKS and scenario not in STREAM_LEAKS:
+        assert found(answered(simulator)[0].response, CANARY_KEY) == [CANARY_KEY]
+
+
+@pytest.mark.asyncio
+async def test_an_error_after_a_tool_ran(
+    logs: Logs, tab: Tab, simulator: Simulator
+) -> None:
+    """Arguments and outputs of calls, which the server quotes, stay out of the log."""
+    turn = await tab.send(MODEL, f"sim:leaky-tool {PROMPT}")
+
+    assert turn.error
+    assert found(turn.error, *SECRETS) == []
+    call = chat_bodies(simulator)[-1]["input"][-2]
+    assert PROMPT in call["arguments"]
+    await logs.check_turn(tab, turn)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("case", UNUSABLE)
+async def test_valves_that_cannot_work(
+    logs: Logs, admin: User, tab: Tab, case: str
+) -> None:
+    """Whatever is wrong with a key or an address, the sentence does not repeat it."""
+    async with valves_changed(admin, PIPE, **UNUSABLE[case]):
+        turn = await tab.send(MODEL, f"sim:short {PROMPT}")
+
+    assert turn.error
+    assert found(turn.error, *SECRETS) == []
+    await logs.check_turn(tab, turn)
+
+
+async def plain_answer(member: User, stream: bool, messages: list[Json]) -> Any:
+    """Everything that a plain HTTP client gets."""
+    try:
+        if stream:
+            return [chunk async for chunk in member.chunks(MODEL, messages)]
+        return await member.completion(MODEL, messages)
+    except OpenWebUIError as refused:
+        return {"status": refused.status, "body": refused.body}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("scenario", LEAKS)
+async def test_an_error_over_plain_http(
+    logs: Logs, member: User, scenario: str, stream: bool
+) -> None:
+    """The caller gets the sentence alone, not even its own words back."""
+    function = {"name": "look", "arguments": json.dumps({"at": PROMPT})}
+    messages: list[Json] = [
+        {"role": "system", "content": PROMPT},
+        {"role": "user", "content": "Look."},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": OUTPUT},
+        {"role": "user", "content": f"sim:{scenario} go on"},
+    ]
+
+    told = await plain_answer(member, stream, messages)
+
+    assert "error" in json.dumps(told)
+    assert found(told, *SECRETS) == []
+    logs.check()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("case", UNUSABLE)
+async def test_valves_that_cannot_work_over_plain_http(
+    logs: Logs, admin: User, member: User, case: str, stream: bool
+) -> None:
+    """The same sentences, with the same silence."""
+    async with valves_changed(admin, PIPE, **UNUSABLE[case]):
+        messages = [{"role": "user", "content": f"sim:short {PROMPT}"}]
+        told = await plain_answer(member, stream, messages)
+
+    assert "error" in json.dumps(told)
+    assert found(told, *SECRETS) == []
+    logs.check()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("case", UNUSABLE)
+async def test_a_task_that_fails(
+    logs: Logs, admin: User, member: User, case: str
+) -> None:
+    """A title that cannot be made leaves one line in the log, without the chat."""
+    body = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}
+    async with valves_changed(admin, PIPE, **UNUSABLE[case]):
+        told = await member.call("POST", "/api/v1/tasks/title/completions", body)
+
+    assert found(told, *SECRETS) == []
+    assert [text.count("title_generation failed") for text in logs.new] == [1, 1]
+    logs.check()
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_works(
+    logs: Logs, tab: Tab, member: User, simulator: Simulator
+) -> None:
+    """Nothing is told in good times either, nor in what others load of the pipe."""
+    turn = await tab.send(MODEL, f"sim:tool {PROMPT}")
+    listed = [await member.models(), await member.call("GET", USER_SPEC)]
+
+    assert turn.error is None
+    assert PROMPT in json.dumps(chat_bodies(simulator)[0])
+    assert "DEBUG" in logs.new[1]
+    assert found(listed, *SECRETS) == []
+    await logs.check_turn(tab, turn)
+
+
+@pytest.mark.asyncio
+async def test_the_settings_page_of_the_administrator(admin: User) -> None:
+    """The schema that the page is drawn from names no value of the environment."""
+    assert found(await admin.valves_spec(PIPE), *SECRETS) == []
