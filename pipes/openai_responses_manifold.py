@@ -1822,6 +1822,25 @@ class Answer:
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Leave what arrives with the operating system for a while.
+
+        Otherwise the event loop wakes for every packet, though nobody reads. Where
+        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        """
+        connection = self._response.connection  # None once the body has ended
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
     async def drain(self) -> None:
         """Read what is left after the last event, so that the connection lives on."""
         try:
@@ -2526,7 +2545,8 @@ async def _turn_events(
                 raise malformed
             if turn.ending:
                 return
-            await _let_deltas_gather(events, began, line.limits.join_seconds)
+            with answer.held():
+                await _let_deltas_gather(events, began, line.limits.join_seconds)
 
 
 def _told(
@@ -2559,7 +2579,7 @@ async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None
 async def _let_deltas_gather(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Leave what follows a delta in the connection's buffer for a moment.
+    """Wait for a moment after a delta.
 
     Reading less often is what makes long answers cheap: one pass then serves all the
     deltas that arrived. The first delta after a pause is never held back.

@@ -5,12 +5,16 @@ from typing import Any
 
 from owui_manifold.caller import Caller
 from owui_manifold.job import Asked
+from owui_manifold.learned import Lessons
+from owui_manifold.log import RunLog
+from owui_manifold.settings import secrets_of
 from owui_manifold.valves import UserValves, Valves
 from simulator import Simulator
 
 Json = dict[str, Any]
 MODEL = "my_pipe.gpt-5.6-sol"
 USER = {"id": "user-1", "name": "Ada"}
+RUN_ID = "7N4M6T9R1W"
 IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
 TOOL = {
     "type": "function",
@@ -44,12 +48,13 @@ def asked_of(
     user_valves: UserValves | None = None,
     state: Any = None,
 ) -> Asked:
-    """A call of the pipe for a stored chat."""
-    known = caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
+    """A call of a new pipe for a stored chat; its log keeps every line."""
     return Asked(
         body,
-        known,
+        caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True),
         valves,
         user_valves or UserValves(),
         SimpleNamespace() if state is None else state,
+        Lessons(),
+        RunLog(valves.LOG_LEVEL, secrets_of(valves), RUN_ID),
     )

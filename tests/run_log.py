@@ -7,6 +7,7 @@ from openai_responses.run_events import (
     Grew,
     ItemEnded,
     ItemStarted,
+    Noted,
     RunEnded,
     RunEvent,
     TurnEnded,
@@ -28,5 +29,9 @@ def _line(event: RunEvent) -> str:
             return f"{index} ended {item_type(item)}"
         case TurnEnded(_, status, _):
             return f"turn {status}"
+        case Noted(sentence, ""):
+            return f"noted: {sentence}"
+        case Noted(sentence, cause):
+            return f"noted {cause}: {sentence}"
         case RunEnded(ending):
             return f"run {ending.kind}"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 Json = dict[str, Any]
+SERVER_SECRET = "the server's own secret"
 
 
 @dataclass
@@ -54,7 +55,7 @@ class StandInHost:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.chats = Chats({"chat-1": Row("user-1", {"title": "Rain"})})
         self._patch = patch
-        self.provide("env", VERSION="0.12.4")
+        self.provide("env", VERSION="0.12.4", WEBUI_SECRET_KEY=SERVER_SECRET)
         self.provide("models.chats", Chats=self.chats)
 
     def provide(self, module: str, **names: Any) -> None:

@@ -1,7 +1,10 @@
 """A server on 127.0.0.1 whose answers a test writes itself."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import socket
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from ssl import SSLContext
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,12 +19,18 @@ KEY = "sk-upstream-1"
 
 
 class Upstream:
-    """Answers every request with `answer`, used as `async with Upstream(answer)`."""
+    """Answers every request with `answer`, used as `async with Upstream(answer)`.
 
-    def __init__(self, answer: Answerer) -> None:
+    With `tls` it is an https server.
+    """
+
+    def __init__(self, answer: Answerer, tls: SSLContext | None = None) -> None:
         """Nothing is opened yet."""
         self._answer = answer
+        self._tls = tls
         self.requests: list[web.Request] = []
+        self.arrived: list[float] = []
+        """When each request came, in seconds of a clock that only grows."""
         self.bodies: list[Any] = []
         self.connections: set[Any] = set()
         self.left = asyncio.Event()
@@ -46,6 +55,7 @@ class Upstream:
         return len(self._server.handler.connections)
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
+        self.arrived.append(time.monotonic())
         assert request.transport
         self.connections.add(request.transport.get_extra_info("peername"))
         self.requests.append(request)
@@ -58,7 +68,7 @@ class Upstream:
 
     async def __aenter__(self) -> Self:
         """Listen."""
-        await self._server.start_server()
+        await self._server.start_server(ssl=self._tls)
         return self
 
     async def __aexit__(
@@ -72,13 +82,29 @@ class Upstream:
 
 
 def replying(
-    text: str | bytes, status: int = 200, content_type: str = "application/json"
+    text: str | bytes,
+    status: int = 200,
+    content_type: str = "application/json",
+    headers: Mapping[str, str] | None = None,
 ) -> Answerer:
     """Answer with one body."""
     body = text.encode() if isinstance(text, str) else text
 
     async def answer(_: web.Request) -> web.StreamResponse:
-        return web.Response(status=status, body=body, content_type=content_type)
+        return web.Response(
+            status=status, body=body, content_type=content_type, headers=headers
+        )
+
+    return answer
+
+
+def in_turn(*answers: Answerer) -> Answerer:
+    """Answer each request in another way, all after the last in the last one."""
+    left = list(answers)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        now = left.pop(0) if len(left) > 1 else left[0]
+        return await now(request)
 
     return answer
 
@@ -118,6 +144,27 @@ def stalling(chunk: bytes) -> Answerer:
         return stream
 
     return answer
+
+
+async def silence(_: web.Request) -> web.StreamResponse:
+    """Take the request and never say a word."""
+    await asyncio.Event().wait()
+    return web.Response()
+
+
+async def hang_up(request: web.Request) -> web.StreamResponse:
+    """Take the request and abort the connection."""
+    assert request.transport
+    request.transport.abort()
+    return web.Response()
+
+
+def free_port() -> int:
+    """Return a port where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
 
 
 async def started(request: web.Request, status: int = 200) -> web.StreamResponse:

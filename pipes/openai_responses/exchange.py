@@ -94,7 +94,8 @@ async def _turn_events(
                 raise malformed
             if turn.ending:
                 return
-            await _let_deltas_gather(events, began, line.limits.join_seconds)
+            with answer.held():
+                await _let_deltas_gather(events, began, line.limits.join_seconds)
 
 
 def _told(
@@ -127,7 +128,7 @@ async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None
 async def _let_deltas_gather(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Leave what follows a delta in the connection's buffer for a moment.
+    """Wait for a moment after a delta.
 
     Reading less often is what makes long answers cheap: one pass then serves all the
     deltas that arrived. The first delta after a pause is never held back.

@@ -7,8 +7,8 @@ does wrong gets a sentence of its own.
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -83,6 +83,25 @@ class Answer:
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Leave what arrives with the operating system for a while.
+
+        Otherwise the event loop wakes for every packet, though nobody reads. Where
+        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        """
+        connection = self._response.connection  # None once the body has ended
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
 
     async def drain(self) -> None:
         """Read what is left after the last event, so that the connection lives on."""

@@ -1,8 +1,8 @@
 """Errors that quote the whole request, its key included.
 
 OpenAI masks keys in its errors; gateways and proxies quote what they were sent. So each
-text of these errors holds the Authorization header, and the message holds the prompt,
-the calls and their arguments as well.
+text of these errors holds the Authorization header; the param holds what was said last,
+too, and the message holds the whole body.
 """
 
 import json
@@ -33,11 +33,16 @@ def quoted(asked: Asked) -> str:
     return f"Refused. Authorization: {asked.authorization}\n{body}"
 
 
+def _word_of(asked: Asked) -> str:
+    """Return what is no name of a parameter: the header, then what was said."""
+    return f"{asked.authorization} {asked.said}"
+
+
 def _refusing(status: int) -> Compose:
     def compose(asked: Asked, options: Options) -> HttpReply:
         del options
         header = asked.authorization
-        fields = {"type": header, "param": header, "code": header}
+        fields = {"type": header, "param": _word_of(asked), "code": header}
         body = json.dumps({"error": {"message": quoted(asked), **fields}})
         return HttpReply(status, body, headers={"x-request-id": header})
 
@@ -48,7 +53,7 @@ def _event_of(asked: Asked, *, nested: bool) -> Ending:
     header = asked.authorization
     ending = error_event(header, quoted(asked), nested=nested, type=header)
     inner = ending.fields["error"] if nested else ending.fields
-    inner["param"] = header
+    inner["param"] = _word_of(asked)
     return ending
 
 

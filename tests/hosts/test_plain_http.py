@@ -1,6 +1,7 @@
 """Callers over plain HTTP: no chat, no markers, nothing stored."""
 
 import json
+from typing import Any
 
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
@@ -11,6 +12,7 @@ from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
+Json = dict[str, Any]
 MODEL = "openai_responses.gpt-6.1-sol"
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m"
@@ -59,7 +61,7 @@ async def test_every_part_of_a_chat_finds_its_place(
         "type": "function",
         "function": {"name": "look", "arguments": '{"at": "it"}'},
     }
-    messages = [
+    messages: list[Json] = [
         {"role": "system", "content": "Be brief."},
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": [{"type": "text", "text": "sim:short"}, picture]},

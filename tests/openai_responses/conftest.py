@@ -1,10 +1,21 @@
 """What the tests of the connection share."""
 
+import os
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
 from openai_responses.transport import Connections
+from simulator import Simulator
+
+
+@pytest.fixture(autouse=True)
+def no_proxy_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the proxies of the machine that runs the tests."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
 
 
 @pytest_asyncio.fixture
@@ -13,3 +24,10 @@ async def connections() -> AsyncIterator[Connections]:
     opened = Connections()
     yield opened
     await opened.close()
+
+
+@pytest_asyncio.fixture
+async def sim() -> AsyncIterator[Simulator]:
+    """Return a strict server."""
+    async with Simulator() as simulator:
+        yield simulator

@@ -1,29 +1,204 @@
 """Every ending has a sentence of ours, and none of the server's."""
 
+import re
+import string
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai.types.responses import ResponseError
+from openai.types.responses.response import IncompleteDetails
 
 from openai_responses.endings import (
     COMPLETED,
     CUT,
+    SENTENCES,
     Ending,
+    EndingKind,
+    ending_of_exception,
     ending_of_failure,
     ending_of_incomplete,
     failure_sentence,
     refusal_sentence,
+    setback_sentence,
 )
-from openai_responses.errors import ApiError
+from openai_responses.errors import (
+    ApiError,
+    ApiRefused,
+    ConnectionFailed,
+    InvalidRequest,
+    MalformedEvent,
+    ResponsesError,
+    Setback,
+    TimedOut,
+    UnreadableAnswer,
+)
+from openai_responses.retries import QUOTA_CODES
 
 CANARY = "sk-proj-CANARY123"
 MODEL = "gpt-5.6-sol"
 
 
-def test_completed_needs_no_words() -> None:
-    """All other endings have some, and are failures."""
-    assert (COMPLETED.sentence, COMPLETED.is_failure) == ("", False)
-    assert CUT.sentence
-    assert CUT.is_failure
+def entries() -> Iterator[tuple[str, str]]:
+    """Yield the kind and the code of every sentence in the table."""
+    for kind, told in SENTENCES.items():
+        for code in told:
+            yield kind, code
+
+
+ERRORS = (
+    ApiError(),
+    ApiError("odd_code", "odd_type", "input[3].content", CANARY),
+    ApiError(CANARY, CANARY, CANARY, CANARY),
+)
+
+
+def shown(kind: str, code: str) -> Iterator[str]:
+    """Yield the sentence of an entry, as it is shown for different errors."""
+    for error in ERRORS:
+        if kind == "incomplete":
+            yield ending_of_incomplete(code or error.code).sentence
+        elif kind == "failed":
+            known = ApiError(code, *(error.type, error.param)) if code else error
+            yield ending_of_failure("failed", known).sentence
+        elif kind == "refused":
+            yield from refusals(code, error)
+        else:
+            yield SENTENCES[kind][code]
+
+
+def refusals(code: str, error: ApiError) -> Iterator[str]:
+    """Yield the sentences that an entry for refusals is used for."""
+    if code.isdigit() or not code:
+        status = {"": 418, "5": 599}.get(code) or int(code)
+        yield refusal_sentence(status, error, MODEL)
+    else:
+        yield refusal_sentence(400, ApiError(code, error.type, error.param), MODEL)
+
+
+@pytest.mark.parametrize(("kind", "code"), list(entries()))
+def test_sentences(kind: str, code: str) -> None:
+    """Each is one to three sentences in plain words, with its gaps filled."""
+    form = SENTENCES[kind][code]
+    beginning = re.escape(form.split("{")[0])
+    for sentence in shown(kind, code):
+        assert re.match(beginning, sentence)
+        assert 1 <= len(re.findall(r"[.?!](?= |$)", sentence)) <= 3
+        assert sentence.endswith(".")
+        assert sentence[0].isupper()
+        assert sentence == " ".join(sentence.split())
+        assert sentence.isprintable()
+        for odd in ("{", "}", "None", "CANARY", "<", "Error:", "Traceback", ".."):
+            assert odd not in sentence
+
+
+@pytest.mark.parametrize(("kind", "code"), list(entries()))
+def test_sentences_say_what_can_be_done(kind: str, code: str) -> None:
+    """Each asks the reader to do something, or names who has to."""
+    doings = (
+        "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Pp]ut |[Rr]emove |[Ss]tart |"
+        "[Rr]egenerate |[Aa]n administrator "
+    )
+    for sentence in shown(kind, code):
+        assert re.search(doings, sentence)
+
+
+@pytest.mark.parametrize(("kind", "code"), list(entries()))
+def test_gaps_in_sentences(kind: str, code: str) -> None:
+    """Only what comes from the chat, or is a word of the API, is filled in."""
+    gaps = {name for _, name, _, _ in string.Formatter().parse(SENTENCES[kind][code])}
+    allowed = {"refused": {"model", "status", "code", "param"}}.get(kind, {"code"})
+    assert gaps - {None} <= allowed
+
+
+@pytest.mark.parametrize(
+    "code", get_args(ResponseError.model_fields["code"].annotation)
+)
+def test_codes_of_the_api(code: str) -> None:
+    """Every code that a response can fail with has a sentence of its own."""
+    assert code in SENTENCES["failed"]
+    assert "reported an error" not in failure_sentence(ApiError(code))
+
+
+def reasons() -> Iterator[str]:
+    """Yield the reasons for an incomplete response that the API knows."""
+    for kind in get_args(IncompleteDetails.model_fields["reason"].annotation):
+        yield from get_args(kind)
+
+
+@pytest.mark.parametrize("reason", list(reasons()))
+def test_reasons_of_the_api(reason: str) -> None:
+    """The same for every reason why a response is incomplete."""
+    assert reason in SENTENCES["incomplete"]
+
+
+@pytest.mark.parametrize("code", sorted(QUOTA_CODES))
+def test_used_up_quotas(code: str) -> None:
+    """They are told as such, and not as a limit that a minute cures."""
+    assert "no credit" in refusal_sentence(429, ApiError(code), MODEL)
+    assert "no credit" in refusal_sentence(429, ApiError(None, code), MODEL)
+
+
+REFUSED = ApiRefused("A sentence.", Setback(418, ApiError("odd_code", "odd_type")))
+ENDINGS: Mapping[str, Ending] = {
+    "completed": COMPLETED,
+    "incomplete": ending_of_incomplete("max_output_tokens"),
+    "failed": ending_of_failure("failed", ApiError("server_error")),
+    "error": ending_of_failure("error", ApiError("server_error")),
+    "refused": ending_of_exception(REFUSED, False),
+    "invalid": ending_of_exception(InvalidRequest("A sentence."), False),
+    "unreachable": ending_of_exception(ConnectionFailed("A sentence."), False),
+    "unreadable": ending_of_exception(UnreadableAnswer("A sentence."), False),
+    "malformed": ending_of_exception(MalformedEvent("Not for people."), True),
+    "cut": ending_of_exception(ConnectionFailed("Not for people."), True),
+    "first_event_timeout": ending_of_exception(TimedOut("first_event_timeout"), False),
+    "idle_timeout": ending_of_exception(TimedOut("idle_timeout"), True),
+    "total_timeout": ending_of_exception(TimedOut("total_timeout"), True),
+}
+
+
+def test_every_kind_is_made() -> None:
+    """No kind of ending is there that nothing ends with."""
+    assert ENDINGS.keys() == set(get_args(EndingKind))
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_kinds(kind: str) -> None:
+    """All but a completed one are failures, with a sentence from the table or ours."""
+    ending = ENDINGS[kind]
+    assert ending.kind == kind
+    assert ending.is_failure == bool(ending.sentence) == (kind != "completed")
+    table = {told for sentences in SENTENCES.values() for told in sentences.values()}
+    assert ending.sentence in table | {"", "A sentence."}
+
+
+def test_code_of_a_refusal() -> None:
+    """It is the code, else the type, and only if it is a word."""
+    assert ENDINGS["refused"].code == "odd_code"
+    secret = ApiRefused("A sentence.", Setback(400, ApiError(CANARY)))
+    assert ending_of_exception(secret, False).code is None
+
+
+def test_error_that_is_only_ours() -> None:
+    """Whatever else breaks counts as a connection that broke."""
+    assert ending_of_exception(ResponsesError("Odd."), True) == CUT
+    assert ending_of_exception(ResponsesError("Odd."), False).kind == "unreachable"
+
+
+@pytest.mark.parametrize(
+    ("setback", "words"),
+    [
+        (Setback(429), "The model's server is busy with this key's requests."),
+        (Setback(503), "The model's server has trouble (HTTP 503)."),
+        (Setback(200, ApiError("server_error")), "The model's server did not answer."),
+        (Setback(), "The model's server did not answer."),
+    ],
+)
+def test_setbacks(setback: Setback, words: str) -> None:
+    """A status line says why there is another attempt."""
+    assert setback_sentence(setback) == words
 
 
 @pytest.mark.parametrize(
@@ -31,7 +206,8 @@ def test_completed_needs_no_words() -> None:
     [
         ("max_output_tokens", "length limit"),
         ("content_filter", "content filter"),
-        ("steered", "not complete (steered)"),
+        ("steered", "steered away"),
+        ("odd_reason", "not complete (odd_reason)"),
         (None, "not complete. Ask"),
         (CANARY, "not complete. Ask"),
     ],

@@ -1,5 +1,7 @@
 """The exceptions tell what may be shown, and nothing else."""
 
+from typing import get_args
+
 import pytest
 
 from openai_responses import errors
@@ -10,6 +12,9 @@ from openai_responses.errors import (
     InvalidRequest,
     MalformedEvent,
     ResponsesError,
+    Setback,
+    TimedOut,
+    TimeoutKind,
     UnreadableAnswer,
 )
 
@@ -30,7 +35,22 @@ def test_text_of_an_error(cause: type[ResponsesError]) -> None:
 
 def test_refusal_of_the_api() -> None:
     """It keeps what decisions need, and shows the sentence alone."""
-    error = ApiRefused("A sentence.", 429, ApiError(code="c", message="sk-canary"))
-    assert (error.status, error.error.code) == (429, "c")
+    setback = Setback(429, ApiError(code="c", message="sk-canary"), after=2.0)
+    error = ApiRefused("A sentence.", setback, "req_1")
+    assert (error.status, error.error.code, error.request_id) == (429, "c", "req_1")
+    assert error.setback.after == 2.0
     assert str(error) == "A sentence."
     assert "sk-canary" not in repr(error)
+
+
+def test_refusal_without_a_status() -> None:
+    """A setback without an answer has none."""
+    assert ApiRefused("A sentence.", Setback()).status == 0
+
+
+@pytest.mark.parametrize("kind", get_args(TimeoutKind))
+def test_time_that_ran_out(kind: TimeoutKind) -> None:
+    """It says which limit passed, and has a sentence."""
+    error = TimedOut(kind)
+    assert error.kind == kind
+    assert str(error).endswith(".")

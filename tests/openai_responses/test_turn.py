@@ -211,7 +211,6 @@ def test_call_that_grows_before_it_is_announced() -> None:
     announced, first, *rest = wire.function_call("look", '{"a":', "1}")
     turn = Turn()
     assert told(turn, first) == []
-    assert turn.has_begun
     events = told(turn, announced, *rest)
     assert log_of(events)[:3] == [
         "0 started function_call",
@@ -275,7 +274,8 @@ def test_events_that_mean_nothing() -> None:
     turn = Turn()
     names = ("keepalive", "response.in_progress", "response.aura.delta")
     assert told(turn, wire.created(), *({"type": name} for name in names)) == []
-    assert (turn.ending, turn.usage, turn.has_begun) == (None, None, False)
+    assert (turn.ending, turn.usage, turn.output) == (None, None, [])
+    assert turn.event_count == 4
 
 
 def test_refusal() -> None:
@@ -438,12 +438,17 @@ def test_events_after_the_end(last: wire.Event) -> None:
     assert turn.close() == []
 
 
-def test_nothing_has_begun() -> None:
-    """A turn that was fed no item has nothing to keep."""
-    turn = Turn()
-    assert not turn.has_begun
-    turn.feed(ItemAdded(0, {"type": "message"}))
-    assert turn.has_begun
+@pytest.mark.parametrize("error", [wire.error_flat("odd"), wire.error_nested("odd")])
+def test_error_as_the_only_event(error: wire.Event) -> None:
+    """It is a refusal of the request; after another event it is an ending alone."""
+    turn, later = Turn(), Turn()
+    told(turn, error)
+    told(later, wire.created(), error)
+    assert turn.refusal
+    assert turn.refusal.code == "odd"
+    assert later.refusal is None
+    assert turn.ending
+    assert turn.ending == later.ending
 
 
 STREAM = wire.whole_stream(

@@ -1,0 +1,159 @@
+"""Where requests go, and what is said of whom at the top of each."""
+
+import pytest
+
+from openai_responses.endpoint import (
+    DEFAULT_BASE_URL,
+    Endpoint,
+    Network,
+    normalized_base_url,
+)
+from openai_responses.errors import InvalidRequest
+
+CANARY = "sk-proj-CANARY123"
+KEY = "sk-endpoint-1"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "address"),
+    [
+        ("", DEFAULT_BASE_URL),
+        ("  ", DEFAULT_BASE_URL),
+        ("https://api.openai.com", "https://api.openai.com/v1"),
+        ("https://api.openai.com/", "https://api.openai.com/v1"),
+        ("https://api.openai.com/v1", "https://api.openai.com/v1"),
+        (" https://api.openai.com/v1/\n", "https://api.openai.com/v1"),
+        ("https://api.openai.com/v1/responses", "https://api.openai.com/v1"),
+        ("https://api.openai.com/v1/responses/", "https://api.openai.com/v1"),
+        ("https://host.tld/responses", "https://host.tld/v1"),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1"),
+        ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
+        ("HTTPS://Host.tld/v1", "https://Host.tld/v1"),
+        ("https://host.tld/openai/v1#a", "https://host.tld/openai/v1"),
+        ("https://host.tld/api/v2", "https://host.tld/api/v2"),
+    ],
+)
+def test_base_urls(pasted: str, address: str) -> None:
+    """What people paste is understood."""
+    assert normalized_base_url(pasted) == address
+    assert Endpoint(pasted, KEY).url("/responses") == f"{address}/responses"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "api.openai.com/v1",
+        "localhost:8080",
+        "ftp://host.tld/v1",
+        "https://",
+        "https:///v1",
+        "http://[::1",
+        "http://host.tld:port/v1",
+        "http://host.tld:99999/v1",
+        "http://host.tld:0/v1",
+        f"https:{CANARY}",
+        CANARY,
+    ],
+)
+def test_addresses_that_are_none(pasted: str) -> None:
+    """The sentence names the valve, and does not quote what was in it."""
+    with pytest.raises(InvalidRequest, match="BASE_URL is not an http") as refused:
+        Endpoint(pasted, KEY).url("/responses")
+    assert CANARY not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        f"https://user:{CANARY}@host.tld/v1",
+        f"https://{CANARY}@host.tld",
+        "http://@h/v1",
+    ],
+)
+def test_credentials_in_the_address(pasted: str) -> None:
+    """They are refused, and shown nowhere."""
+    endpoint = Endpoint(pasted, KEY)
+    with pytest.raises(InvalidRequest, match="user name or a password") as refused:
+        endpoint.url("/responses")
+    with pytest.raises(InvalidRequest):
+        assert endpoint.host
+    assert CANARY not in f"{refused.value} {endpoint!r} {endpoint}"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "address"),
+    [
+        (
+            "https://us.openai.azure.com/openai/v1/?api-version=preview",
+            "https://us.openai.azure.com/openai/v1/responses?api-version=preview",
+        ),
+        (
+            "https://us.openai.azure.com/openai/responses?api-version=2025-04-01-preview",
+            "https://us.openai.azure.com/openai/responses"
+            "?api-version=2025-04-01-preview",
+        ),
+        ("https://host.tld?a=1&b=2", "https://host.tld/v1/responses?a=1&b=2"),
+        ("https://host.tld/v1?", "https://host.tld/v1/responses"),
+        ("https://host.tld/v1?a=1#part", "https://host.tld/v1/responses?a=1"),
+    ],
+)
+def test_query_of_the_address(pasted: str, address: str) -> None:
+    """It stands behind the path: Azure's older versions are asked for there."""
+    assert Endpoint(pasted, KEY).url("/responses") == address
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "us.openai.azure.com",
+        "us.services.ai.azure.com",
+        "us.cognitiveservices.azure.com",
+        "us.openai.azure.us",
+        "us.openai.azure.cn",
+        "US.OpenAI.Azure.com",
+    ],
+)
+def test_azure(host: str) -> None:
+    """Its key has a header of its own, and its path a part in front."""
+    endpoint = Endpoint(f"https://{host}", KEY)
+    assert endpoint.url("/responses") == f"https://{host}/openai/v1/responses"
+    assert endpoint.headers() == {"api-key": KEY, "Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    "host", ["api.openai.com", "azure.com.evil.tld", "notazure.com", "127.0.0.1:8080"]
+)
+def test_everybody_else(host: str) -> None:
+    """They get a bearer token."""
+    endpoint = Endpoint(f"https://{host}", f" {KEY}\n")
+    assert endpoint.url("/responses") == f"https://{host}/v1/responses"
+    assert endpoint.headers() == {
+        "Authorization": f"Bearer {KEY}",
+        "Content-Type": "application/json",
+    }
+
+
+def test_organisation_and_project() -> None:
+    """They are named only where they are set."""
+    headers = Endpoint("", KEY, organization="org-1", project="proj_1").headers()
+    assert headers["OpenAI-Organization"] == "org-1"
+    assert headers["OpenAI-Project"] == "proj_1"
+
+
+@pytest.mark.parametrize("name", ["Authorization", "authorization", "AUTHORIZATION"])
+def test_headers_of_the_administrator(name: str) -> None:
+    """They win over ours however they are written, and nothing is sent twice."""
+    extra = {name: "Basic 123", "X-Team": "a", "OPENAI-PROJECT": "proj_2"}
+    headers = Endpoint("", KEY, project="proj_1", extra_headers=extra).headers()
+    assert headers == {"Content-Type": "application/json", **extra}
+
+
+def test_endpoint_shows_no_secret() -> None:
+    """Keys, headers and the proxy's password are in no text of it."""
+    network = Network(proxy=f"http://user:{CANARY}@127.0.0.1:3128")
+    extra = {"X-Gateway-Key": CANARY}
+    endpoint = Endpoint(
+        "https://host.tld/v1", CANARY, extra_headers=extra, network=network
+    )
+    assert endpoint.host == "host.tld"
+    assert CANARY not in f"{endpoint!r} {endpoint} {network!r}"
