@@ -309,6 +309,10 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The connection to the model broke before the answer was finished. What "
         "arrived is kept; regenerate the answer, or ask to continue.",
     },
+    "unreadable": {
+        "": "The server at BASE_URL answered, but not as the Responses API does. An "
+        "administrator has to check BASE_URL in the valves of this pipe.",
+    },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
@@ -332,19 +336,20 @@ carry the sentence of the exception that they come from."""
 
 COMPLETED = Ending("completed")
 CUT = Ending("cut", sentence=SENTENCES["cut"][""])
+UNREADABLE = Ending("unreadable", sentence=SENTENCES["unreadable"][""])
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete` with this reason."""
-    code = _word_or_none(reason)
+    code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    code = _word_or_none(error.code or error.type)
+    code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
 
@@ -359,10 +364,10 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return Ending("malformed", sentence=SENTENCES["malformed"][""])
         case ApiRefused():
-            code = _word_or_none(error.error.code or error.error.type)
+            code = api_word(error.error.code or error.error.type)
             return Ending("refused", code, str(error))
         case UnreadableAnswer():
-            return Ending("unreadable", sentence=str(error))
+            return UNREADABLE
         case InvalidRequest():
             return Ending("invalid", sentence=str(error))
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
@@ -410,11 +415,11 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 def _shown(word: str | None, form: str = " ({})") -> str:
     """Return a word of the server as it may be shown, or nothing."""
-    known = _word_or_none(word)
+    known = api_word(word)
     return form.format(known) if known else ""
 
 
-def _word_or_none(word: str | None) -> str | None:
+def api_word(word: str | None) -> str | None:
     """Return `word` if it is one of the API.
 
     Codes and parameter names are small letters, digits of an index, dots, brackets
@@ -1162,7 +1167,7 @@ def normalized_base_url(text: str) -> str:
     Takes what people paste: with or without `/v1`, with a slash at the end, or with
     the `/responses` of the endpoint itself.
     """
-    parts = _url_parts(text.strip() or DEFAULT_BASE_URL)
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidRequest(
             "BASE_URL is not an http or https address. An administrator has to "
@@ -1180,7 +1185,7 @@ def normalized_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def _url_parts(text: str) -> SplitResult | None:
+def url_parts(text: str) -> SplitResult | None:
     """Return the parts of an http or https address, or None for anything else."""
     try:
         parts = urlsplit(text)
@@ -1671,8 +1676,9 @@ def _number(text: str | None) -> float | None:
 # openai_responses.sessions ============================================================
 # The pooled HTTP session of each event loop.
 #
-# A session is opened by the first run that borrows it and closed when none has been
-# under way for a while, so that a pipe that was replaced leaves nothing behind.
+# A session is opened by the first run that borrows it. It is closed when none has been
+# under way for a while, or when its owner is gone: a host that replaces a pipe tells the
+# old one nothing.
 
 _IDLE_SECONDS = 60.0
 """Less than the keep-alive of OpenAI's front end, so that we close first."""
@@ -1708,7 +1714,7 @@ class _Pool:
             self._lent -= 1
             if self._lent == 0:
                 loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle_seconds, self._close_later)
+                self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
     async def close(self) -> None:
         """Close the session now, if there is one."""
@@ -1718,7 +1724,10 @@ class _Pool:
         if session is not None:
             await session.close()
 
-    def _close_later(self) -> None:
+    def close_later(self) -> None:
+        """Close the session in a task of its own, for callers that cannot wait."""
+        if self._timer is not None:
+            self._timer.cancel()
         session, self._session = self._session, None  # at once: no run may borrow it
         if session is None:
             return
@@ -1736,6 +1745,12 @@ class Sessions:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+
+    def __del__(self) -> None:
+        """Close what is open: the last run that held us has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
 
     def pool(self) -> _Pool:
         """Return the pool of the running loop; those of ended loops are dropped."""
@@ -1761,7 +1776,11 @@ def _new_session() -> aiohttp.ClientSession:
     # Limits of time are the runs' own; the environment's proxies are looked up by
     # us, because trust_env would also send what a .netrc file holds.
     no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    return aiohttp.ClientSession(connector=connector, timeout=no_limit)
+    # What a gateway sets for one user must not be sent for another.
+    no_cookies = aiohttp.DummyCookieJar()
+    return aiohttp.ClientSession(
+        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+    )
 
 
 # openai_responses.transport ===========================================================
@@ -1772,6 +1791,9 @@ def _new_session() -> aiohttp.ClientSession:
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word: the log shows it."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -1793,7 +1815,7 @@ class Answer:
     @property
     def request_id(self) -> str:
         """OpenAI's own id of the request, for the log."""
-        return self._response.headers.get("x-request-id", "")
+        return _request_id(self._response)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
@@ -1863,10 +1885,7 @@ class Answer:
             error = read_api_error(wire)
             setback = Setback(self._response.status, error)
             raise ApiRefused(failure_sentence(error), setback, self.request_id)
-        raise UnreadableAnswer(
-            "The server at BASE_URL answered, but not as the Responses API does. "
-            "An administrator has to check BASE_URL in the valves of this pipe."
-        )
+        raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
 class Connections:
@@ -1941,7 +1960,7 @@ async def _send(
                 data=body,
                 headers=endpoint.headers(),
                 ssl=tls,
-                proxy=endpoint.network.proxy or _environment_proxy(url),
+                proxy=_proxy(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
     except _NETWORK_ERRORS as error:
@@ -1955,10 +1974,25 @@ async def _send(
         ) from None
 
 
+def _proxy(network: Network, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = network.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy on the way to the model's server is not an http or https "
+            "address. An administrator has to correct PROXY in the valves of this "
+            "pipe, or the environment of Open WebUI."
+        )
+    return address
+
+
 def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
     parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     proxies = getproxies()
     return proxies.get(parts.scheme) or proxies.get("all")
@@ -1985,16 +2019,26 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     """Return the error that a response with a bad status stands for."""
+    body = b""
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
-            body = await response.content.read(_MAX_ERROR_BODY)
+            async for piece in response.content.iter_any():
+                body += piece
+                if len(body) > _MAX_ERROR_BODY:
+                    break
         error = read_api_error(json.loads(body))
     except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: the status says it
     status = response.status
     setback = read_setback(status, error, response.headers, unix_seconds())
-    request_id = response.headers.get("x-request-id", "")
-    return ApiRefused(refusal_sentence(status, error, model), setback, request_id)
+    sentence = refusal_sentence(status, error, model)
+    return ApiRefused(sentence, setback, _request_id(response))
+
+
+def _request_id(response: aiohttp.ClientResponse) -> str:
+    """Return the server's id of a request, if it looks like one."""
+    told = response.headers.get("x-request-id", "")
+    return told if _REQUEST_ID.fullmatch(told) else ""
 
 
 # openai_responses.ulids ===============================================================
@@ -2793,7 +2837,8 @@ def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
 
 
 def _ended(turn: Turn, error: ResponsesError | None) -> RunEnded:
-    ending, trace = turn.ending or CUT, turn.trace
+    silent = CUT if turn.event_count else UNREADABLE
+    ending, trace = turn.ending or silent, turn.trace
     if error is not None and turn.ending is None:
         ending = ending_of_exception(error, turn.event_count > 0)
     if isinstance(error, ApiRefused):
@@ -4342,11 +4387,11 @@ class RunLog:
         with self._lock:
             self._lines.append(LogLine(self._now(), known, one_line))
         if _LEVELS[known] >= self._threshold:
-            _write(_LEVELS[known], f"{self.run_id} {one_line}")
+            _write(known, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has a valve of its own."""
-        _write(logging.INFO, line)
+        _write("INFO", redacted(line, self._secrets))
 
     def lines(self) -> list[LogLine]:
         """Return the newest lines, the oldest of them first."""
@@ -4358,23 +4403,20 @@ class RunLog:
         return "\n".join(map(str, self.lines()))
 
 
-def log_line(threshold: str, level: str, line: str) -> None:
-    """Write `line` if `level` reaches `threshold`; both are names of levels."""
-    if _level_number(level) >= _level_number(threshold):
-        _write(_level_number(level), redacted(line))
-
-
 def _level_number(name: str) -> int:
     return _LEVELS.get(name, logging.INFO)
 
 
-def _write(number: int, line: str) -> None:
+def _write(level: str, line: str) -> None:
     """Hand `line` to the handlers of the server.
 
     The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is.
+    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
+    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
     """
-    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, line, (), None)
+    number = max(_LEVELS[level], logging.INFO)
+    text = line if _LEVELS[level] == number else f"{level} {line}"
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
     _LOGGER.handle(record)
 
 
@@ -4514,11 +4556,15 @@ class Valves(BaseModel):
     MAX_RETRY_WAIT_SECONDS: float = Field(
         default=60,
         ge=0,
+        allow_inf_nan=False,
         description="Longest wait before such a retry. When the server asks for a "
         "longer one, the error is shown at once.",
     )
     CONNECT_TIMEOUT_SECONDS: float = Field(
-        default=30, gt=0, description="How long a connection may take to come about."
+        default=30,
+        gt=0,
+        allow_inf_nan=False,
+        description="How long a connection may take to come about.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = Field(
         default=300,
@@ -4530,7 +4576,10 @@ class Valves(BaseModel):
         "30 to 900. Long reasoning without a summary is silent for minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = Field(
-        default=0, ge=0, description="Longest time for a whole answer; 0 is no limit."
+        default=0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Longest time for a whole answer; 0 is no limit.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
@@ -4557,7 +4606,7 @@ class Valves(BaseModel):
     LOG_LEVEL: LogLevel = Field(
         default="INFO",
         description="What this pipe writes to the server's log, from this level up. "
-        "Keys are never written.",
+        "Keys and what was said are never written.",
     )
 
     @field_validator("MAX_RETRIES", mode="before")
@@ -4805,12 +4854,14 @@ class ChatStore:
 
     async def bury_reasoning(self) -> None:
         """Note that no reasoning kept so far in this chat is to be sent again."""
-        self._dead |= {
+        dying = {
             ulid
             for ulid, record in self.records.items()
             if any(map(is_reasoning, record.payload))
         }
-        await self._write(write_records(self._own, self._dead))
+        if dying:
+            self._dead |= dying
+            await self._write(write_records(self._own, self._dead))
 
     async def _write(self, value: Mapping[str, Any]) -> bool:
         stored = self._seal.close(value) if self._seal else value
@@ -4825,23 +4876,30 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     if chat is None:
         return None
     kept = {key: value for key, value in chat.items() if is_pipe_key(key)}
-    writes = valves.STORE_ENCRYPTION == "on"
-    if not writes and not any(map(is_sealed, kept.values())):
+    if valves.STORE_ENCRYPTION == "on":
+        seal = _seal(valves)
+        return ChatStore(caller, _opened(kept, seal), seal)
+    if not any(map(is_sealed, kept.values())):
         return ChatStore(caller, kept)
-    seal = Seal(_secret(valves))
-    opened = {key: seal.open(value) for key, value in kept.items()}
-    return ChatStore(caller, opened, seal if writes else None)
+    try:
+        return ChatStore(caller, _opened(kept, _seal(valves)))
+    except InvalidRequest:  # unreadable items are no reason to stop a chat
+        return ChatStore(caller, kept)
 
 
-def _secret(valves: Valves) -> str:
-    """Return the key; without one, only unreadable items are read."""
+def _opened(kept: Mapping[str, Any], seal: Seal) -> dict[str, Any]:
+    return {key: seal.open(value) for key, value in kept.items()}
+
+
+def _seal(valves: Valves) -> Seal:
+    """Return the seal of this server; raises InvalidRequest where there can be none."""
     secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret and valves.STORE_ENCRYPTION == "on":
+    if not secret:
         raise InvalidRequest(
             "STORE_ENCRYPTION needs a key. An administrator has to set "
             "STORE_ENCRYPTION_KEY in the valves of this pipe."
         )
-    return secret
+    return Seal(secret)
 
 
 # owui_manifold.job ====================================================================
@@ -4996,12 +5054,13 @@ def report_end(job: Job, ended: RunEnded) -> RunEnded:
         asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return ended
     error = trace.error
+    words = (api_word(word) for word in (error.code, error.type, error.param))
+    code, kind, param = words
     asked.log.line(
         "WARNING",
-        f"{ended.ending.kind}: HTTP {trace.status}, code {error.code}, "
-        f"type {error.type}, param {error.param}, request id {trace.request_id}",
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
+        f"param {param}, request id {trace.request_id}",
     )
-    asked.log.line("DEBUG", f"the server said: {error.message}")
     sentence = with_error_id(asked, ended.ending.sentence)
     return replace(ended, ending=replace(ended.ending, sentence=sentence))
 
@@ -5045,7 +5104,7 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
         async for event in events:
             match event:
                 case Noted():
-                    await _learn(job, event)
+                    job = await _learn(job, event)
                     yield event, ""
                 case RunEnded():
                     record = _end(job, keeping, event)
@@ -5065,12 +5124,20 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _learn(job: Job, note: Noted) -> None:
-    """Keep what a refusal taught, so that the next request does not run into it."""
+async def _learn(job: Job, note: Noted) -> Job:
+    """Keep what a refusal taught, so that no later request runs into it.
+
+    Returns the job as it goes on: the next round of tools begins with what is sent
+    now.
+    """
     report_note(job, note)
     job.asked.lessons.note(job.endpoint, note.cause)
-    if note.cause == "reasoning" and job.store:
+    if note.cause != "reasoning":
+        return job
+    if job.store:
         await job.store.bury_reasoning()
+    rest = [item for item in job.request.input if not is_reasoning(item)]
+    return replace(job, request=job.request.model_copy(update={"input": rest}))
 
 
 def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:

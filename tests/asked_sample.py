@@ -36,8 +36,13 @@ def chat(*said: str, **more: Any) -> Json:
 
 
 def valves_for(sim: Simulator, **more: Any) -> Valves:
-    """Settings that lead to the simulator."""
-    given = {"BASE_URL": sim.base_url, "API_KEY": sim.api_key, "LOG_LEVEL": "DEBUG"}
+    """Settings that lead to the simulator; nothing is sent again unless asked for."""
+    given = {
+        "BASE_URL": sim.base_url,
+        "API_KEY": sim.api_key,
+        "LOG_LEVEL": "DEBUG",
+        "MAX_RETRIES": 0,
+    }
     return Valves.model_validate({**given, **more})
 
 

@@ -35,6 +35,8 @@ class Upstream:
         self.connections: set[Any] = set()
         self.left = asyncio.Event()
         """Set when a client leaves before its answer is whole."""
+        self.broken = asyncio.Event()
+        """Set when an answer has aborted its connection."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._take)
         self._server = TestServer(app)
@@ -61,7 +63,10 @@ class Upstream:
         self.requests.append(request)
         self.bodies.append(await request.json())
         try:
-            return await self._answer(request)
+            answer = await self._answer(request)
+            if request.transport is None or request.transport.is_closing():
+                self.broken.set()
+            return answer
         except (asyncio.CancelledError, ConnectionResetError):
             self.left.set()
             raise

@@ -150,6 +150,10 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The connection to the model broke before the answer was finished. What "
         "arrived is kept; regenerate the answer, or ask to continue.",
     },
+    "unreadable": {
+        "": "The server at BASE_URL answered, but not as the Responses API does. An "
+        "administrator has to check BASE_URL in the valves of this pipe.",
+    },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
@@ -173,19 +177,20 @@ carry the sentence of the exception that they come from."""
 
 COMPLETED = Ending("completed")
 CUT = Ending("cut", sentence=SENTENCES["cut"][""])
+UNREADABLE = Ending("unreadable", sentence=SENTENCES["unreadable"][""])
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete` with this reason."""
-    code = _word_or_none(reason)
+    code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    code = _word_or_none(error.code or error.type)
+    code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
 
@@ -200,10 +205,10 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return Ending("malformed", sentence=SENTENCES["malformed"][""])
         case ApiRefused():
-            code = _word_or_none(error.error.code or error.error.type)
+            code = api_word(error.error.code or error.error.type)
             return Ending("refused", code, str(error))
         case UnreadableAnswer():
-            return Ending("unreadable", sentence=str(error))
+            return UNREADABLE
         case InvalidRequest():
             return Ending("invalid", sentence=str(error))
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
@@ -251,11 +256,11 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 def _shown(word: str | None, form: str = " ({})") -> str:
     """Return a word of the server as it may be shown, or nothing."""
-    known = _word_or_none(word)
+    known = api_word(word)
     return form.format(known) if known else ""
 
 
-def _word_or_none(word: str | None) -> str | None:
+def api_word(word: str | None) -> str | None:
     """Return `word` if it is one of the API.
 
     Codes and parameter names are small letters, digits of an index, dots, brackets

@@ -75,7 +75,7 @@ def normalized_base_url(text: str) -> str:
     Takes what people paste: with or without `/v1`, with a slash at the end, or with
     the `/responses` of the endpoint itself.
     """
-    parts = _url_parts(text.strip() or DEFAULT_BASE_URL)
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidRequest(
             "BASE_URL is not an http or https address. An administrator has to "
@@ -93,7 +93,7 @@ def normalized_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def _url_parts(text: str) -> SplitResult | None:
+def url_parts(text: str) -> SplitResult | None:
     """Return the parts of an http or https address, or None for anything else."""
     try:
         parts = urlsplit(text)

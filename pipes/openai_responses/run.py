@@ -12,7 +12,12 @@ from contextlib import aclosing
 
 from openai_responses.clock import random_fraction
 from openai_responses.deadlines import Deadlines
-from openai_responses.endings import CUT, ending_of_exception, setback_sentence
+from openai_responses.endings import (
+    CUT,
+    UNREADABLE,
+    ending_of_exception,
+    setback_sentence,
+)
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiRefused,
@@ -103,7 +108,8 @@ def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
 
 
 def _ended(turn: Turn, error: ResponsesError | None) -> RunEnded:
-    ending, trace = turn.ending or CUT, turn.trace
+    silent = CUT if turn.event_count else UNREADABLE
+    ending, trace = turn.ending or silent, turn.trace
     if error is not None and turn.ending is None:
         ending = ending_of_exception(error, turn.event_count > 0)
     if isinstance(error, ApiRefused):

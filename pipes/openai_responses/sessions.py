@@ -1,7 +1,8 @@
 """The pooled HTTP session of each event loop.
 
-A session is opened by the first run that borrows it and closed when none has been
-under way for a while, so that a pipe that was replaced leaves nothing behind.
+A session is opened by the first run that borrows it. It is closed when none has been
+under way for a while, or when its owner is gone: a host that replaces a pipe tells the
+old one nothing.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ class _Pool:
             self._lent -= 1
             if self._lent == 0:
                 loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle_seconds, self._close_later)
+                self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
     async def close(self) -> None:
         """Close the session now, if there is one."""
@@ -54,7 +55,10 @@ class _Pool:
         if session is not None:
             await session.close()
 
-    def _close_later(self) -> None:
+    def close_later(self) -> None:
+        """Close the session in a task of its own, for callers that cannot wait."""
+        if self._timer is not None:
+            self._timer.cancel()
         session, self._session = self._session, None  # at once: no run may borrow it
         if session is None:
             return
@@ -72,6 +76,12 @@ class Sessions:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+
+    def __del__(self) -> None:
+        """Close what is open: the last run that held us has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
 
     def pool(self) -> _Pool:
         """Return the pool of the running loop; those of ended loops are dropped."""
@@ -97,4 +107,8 @@ def _new_session() -> aiohttp.ClientSession:
     # Limits of time are the runs' own; the environment's proxies are looked up by
     # us, because trust_env would also send what a .netrc file holds.
     no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    return aiohttp.ClientSession(connector=connector, timeout=no_limit)
+    # What a gateway sets for one user must not be sent for another.
+    no_cookies = aiohttp.DummyCookieJar()
+    return aiohttp.ClientSession(
+        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+    )

@@ -6,6 +6,7 @@ does wrong gets a sentence of its own.
 
 import asyncio
 import json
+import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -18,8 +19,8 @@ import aiohttp
 
 from openai_responses.clock import unix_seconds
 from openai_responses.deadlines import Deadlines, Timeouts
-from openai_responses.endings import failure_sentence, refusal_sentence
-from openai_responses.endpoint import Endpoint, Network
+from openai_responses.endings import SENTENCES, failure_sentence, refusal_sentence
+from openai_responses.endpoint import Endpoint, Network, url_parts
 from openai_responses.errors import (
     ApiError,
     ApiRefused,
@@ -34,6 +35,9 @@ from openai_responses.sessions import Sessions
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word: the log shows it."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -55,7 +59,7 @@ class Answer:
     @property
     def request_id(self) -> str:
         """OpenAI's own id of the request, for the log."""
-        return self._response.headers.get("x-request-id", "")
+        return _request_id(self._response)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
@@ -125,10 +129,7 @@ class Answer:
             error = read_api_error(wire)
             setback = Setback(self._response.status, error)
             raise ApiRefused(failure_sentence(error), setback, self.request_id)
-        raise UnreadableAnswer(
-            "The server at BASE_URL answered, but not as the Responses API does. "
-            "An administrator has to check BASE_URL in the valves of this pipe."
-        )
+        raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
 class Connections:
@@ -203,7 +204,7 @@ async def _send(
                 data=body,
                 headers=endpoint.headers(),
                 ssl=tls,
-                proxy=endpoint.network.proxy or _environment_proxy(url),
+                proxy=_proxy(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
     except _NETWORK_ERRORS as error:
@@ -217,10 +218,25 @@ async def _send(
         ) from None
 
 
+def _proxy(network: Network, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = network.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy on the way to the model's server is not an http or https "
+            "address. An administrator has to correct PROXY in the valves of this "
+            "pipe, or the environment of Open WebUI."
+        )
+    return address
+
+
 def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
     parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     proxies = getproxies()
     return proxies.get(parts.scheme) or proxies.get("all")
@@ -247,13 +263,23 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     """Return the error that a response with a bad status stands for."""
+    body = b""
     try:
         async with asyncio.timeout(_DRAIN_SECONDS):
-            body = await response.content.read(_MAX_ERROR_BODY)
+            async for piece in response.content.iter_any():
+                body += piece
+                if len(body) > _MAX_ERROR_BODY:
+                    break
         error = read_api_error(json.loads(body))
     except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: the status says it
     status = response.status
     setback = read_setback(status, error, response.headers, unix_seconds())
-    request_id = response.headers.get("x-request-id", "")
-    return ApiRefused(refusal_sentence(status, error, model), setback, request_id)
+    sentence = refusal_sentence(status, error, model)
+    return ApiRefused(sentence, setback, _request_id(response))
+
+
+def _request_id(response: aiohttp.ClientResponse) -> str:
+    """Return the server's id of a request, if it looks like one."""
+    told = response.headers.get("x-request-id", "")
+    return told if _REQUEST_ID.fullmatch(told) else ""

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 from openai_responses.clock import unix_seconds
-from openai_responses.items import is_call
+from openai_responses.items import is_call, is_reasoning
 from openai_responses.run import run
 from openai_responses.run_events import Grew, Noted, RunEnded, RunEvent
 from openai_responses.transport import Connections
@@ -33,7 +34,7 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
         async for event in events:
             match event:
                 case Noted():
-                    await _learn(job, event)
+                    job = await _learn(job, event)
                     yield event, ""
                 case RunEnded():
                     record = _end(job, keeping, event)
@@ -53,12 +54,20 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _learn(job: Job, note: Noted) -> None:
-    """Keep what a refusal taught, so that the next request does not run into it."""
+async def _learn(job: Job, note: Noted) -> Job:
+    """Keep what a refusal taught, so that no later request runs into it.
+
+    Returns the job as it goes on: the next round of tools begins with what is sent
+    now.
+    """
     report_note(job, note)
     job.asked.lessons.note(job.endpoint, note.cause)
-    if note.cause == "reasoning" and job.store:
+    if note.cause != "reasoning":
+        return job
+    if job.store:
         await job.store.bury_reasoning()
+    rest = [item for item in job.request.input if not is_reasoning(item)]
+    return replace(job, request=job.request.model_copy(update={"input": rest}))
 
 
 def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:

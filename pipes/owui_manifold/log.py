@@ -64,11 +64,11 @@ class RunLog:
         with self._lock:
             self._lines.append(LogLine(self._now(), known, one_line))
         if _LEVELS[known] >= self._threshold:
-            _write(_LEVELS[known], f"{self.run_id} {one_line}")
+            _write(known, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has a valve of its own."""
-        _write(logging.INFO, line)
+        _write("INFO", redacted(line, self._secrets))
 
     def lines(self) -> list[LogLine]:
         """Return the newest lines, the oldest of them first."""
@@ -80,21 +80,18 @@ class RunLog:
         return "\n".join(map(str, self.lines()))
 
 
-def log_line(threshold: str, level: str, line: str) -> None:
-    """Write `line` if `level` reaches `threshold`; both are names of levels."""
-    if _level_number(level) >= _level_number(threshold):
-        _write(_level_number(level), redacted(line))
-
-
 def _level_number(name: str) -> int:
     return _LEVELS.get(name, logging.INFO)
 
 
-def _write(number: int, line: str) -> None:
+def _write(level: str, line: str) -> None:
     """Hand `line` to the handlers of the server.
 
     The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is.
+    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
+    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
     """
-    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, line, (), None)
+    number = max(_LEVELS[level], logging.INFO)
+    text = line if _LEVELS[level] == number else f"{level} {line}"
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
     _LOGGER.handle(record)

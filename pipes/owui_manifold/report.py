@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from openai_responses.audit import audit_error, audit_request, audit_success
+from openai_responses.endings import api_word
 from openai_responses.run_events import Noted, RunEnded
 from owui_manifold.job import Asked, Job
 
@@ -38,12 +39,13 @@ def report_end(job: Job, ended: RunEnded) -> RunEnded:
         asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return ended
     error = trace.error
+    words = (api_word(word) for word in (error.code, error.type, error.param))
+    code, kind, param = words
     asked.log.line(
         "WARNING",
-        f"{ended.ending.kind}: HTTP {trace.status}, code {error.code}, "
-        f"type {error.type}, param {error.param}, request id {trace.request_id}",
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
+        f"param {param}, request id {trace.request_id}",
     )
-    asked.log.line("DEBUG", f"the server said: {error.message}")
     sentence = with_error_id(asked, ended.ending.sentence)
     return replace(ended, ending=replace(ended.ending, sentence=sentence))
 

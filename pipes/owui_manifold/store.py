@@ -47,12 +47,14 @@ class ChatStore:
 
     async def bury_reasoning(self) -> None:
         """Note that no reasoning kept so far in this chat is to be sent again."""
-        self._dead |= {
+        dying = {
             ulid
             for ulid, record in self.records.items()
             if any(map(is_reasoning, record.payload))
         }
-        await self._write(write_records(self._own, self._dead))
+        if dying:
+            self._dead |= dying
+            await self._write(write_records(self._own, self._dead))
 
     async def _write(self, value: Mapping[str, Any]) -> bool:
         stored = self._seal.close(value) if self._seal else value
@@ -67,20 +69,27 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     if chat is None:
         return None
     kept = {key: value for key, value in chat.items() if is_pipe_key(key)}
-    writes = valves.STORE_ENCRYPTION == "on"
-    if not writes and not any(map(is_sealed, kept.values())):
+    if valves.STORE_ENCRYPTION == "on":
+        seal = _seal(valves)
+        return ChatStore(caller, _opened(kept, seal), seal)
+    if not any(map(is_sealed, kept.values())):
         return ChatStore(caller, kept)
-    seal = Seal(_secret(valves))
-    opened = {key: seal.open(value) for key, value in kept.items()}
-    return ChatStore(caller, opened, seal if writes else None)
+    try:
+        return ChatStore(caller, _opened(kept, _seal(valves)))
+    except InvalidRequest:  # unreadable items are no reason to stop a chat
+        return ChatStore(caller, kept)
 
 
-def _secret(valves: Valves) -> str:
-    """Return the key; without one, only unreadable items are read."""
+def _opened(kept: Mapping[str, Any], seal: Seal) -> dict[str, Any]:
+    return {key: seal.open(value) for key, value in kept.items()}
+
+
+def _seal(valves: Valves) -> Seal:
+    """Return the seal of this server; raises InvalidRequest where there can be none."""
     secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret and valves.STORE_ENCRYPTION == "on":
+    if not secret:
         raise InvalidRequest(
             "STORE_ENCRYPTION needs a key. An administrator has to set "
             "STORE_ENCRYPTION_KEY in the valves of this pipe."
         )
-    return secret
+    return Seal(secret)

@@ -85,11 +85,15 @@ class Valves(BaseModel):
     MAX_RETRY_WAIT_SECONDS: float = Field(
         default=60,
         ge=0,
+        allow_inf_nan=False,
         description="Longest wait before such a retry. When the server asks for a "
         "longer one, the error is shown at once.",
     )
     CONNECT_TIMEOUT_SECONDS: float = Field(
-        default=30, gt=0, description="How long a connection may take to come about."
+        default=30,
+        gt=0,
+        allow_inf_nan=False,
+        description="How long a connection may take to come about.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = Field(
         default=300,
@@ -101,7 +105,10 @@ class Valves(BaseModel):
         "30 to 900. Long reasoning without a summary is silent for minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = Field(
-        default=0, ge=0, description="Longest time for a whole answer; 0 is no limit."
+        default=0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Longest time for a whole answer; 0 is no limit.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
@@ -128,7 +135,7 @@ class Valves(BaseModel):
     LOG_LEVEL: LogLevel = Field(
         default="INFO",
         description="What this pipe writes to the server's log, from this level up. "
-        "Keys are never written.",
+        "Keys and what was said are never written.",
     )
 
     @field_validator("MAX_RETRIES", mode="before")

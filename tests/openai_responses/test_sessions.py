@@ -130,6 +130,16 @@ async def test_each_loop_has_a_session_of_its_own(sessions: Sessions) -> None:
         assert len(upstream.connections) == 2
 
 
+async def test_owner_that_is_gone() -> None:
+    """A pipe that was replaced leaves no connection and no task behind."""
+    async with Upstream(ANSWER) as upstream:
+        before = asyncio.all_tasks()
+        await ask(Sessions(), upstream)
+        gc.collect()
+        await until(lambda: upstream.open_connections == 0)
+        await until(lambda: asyncio.all_tasks() == before)
+
+
 async def test_loops_that_ended_are_forgotten() -> None:
     """A pipe that runs for months keeps nothing of the threads it was called from."""
     sessions = Sessions()
@@ -159,3 +169,20 @@ async def test_busy_server(sessions: Sessions) -> None:
     async with Upstream(answer) as upstream, asyncio.timeout(10):
         asked = [ask(sessions, upstream) for _ in range(120)]
         assert await asyncio.gather(*asked) == [{"output": []}] * 120
+
+
+async def test_cookies(sessions: Sessions) -> None:
+    """What a gateway sets for one user is not sent for the next one."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.json_response({"cookies": dict(request.cookies)})
+        response.set_cookie("affinity", "a")
+        return response
+
+    async with Upstream(answer) as upstream:
+        # From a bare address no client takes a cookie.
+        url = upstream.base_url.replace("127.0.0.1", "localhost")
+        for _ in range(2):
+            with sessions.pool().lend() as session:
+                async with session.post(url, json={}) as response:
+                    assert await response.json() == {"cookies": {}}

@@ -6,7 +6,6 @@ import pytest
 
 import wire_events as wire
 from openai_responses.endings import COMPLETED
-from openai_responses.events import ItemAdded
 from openai_responses.items import Item
 from openai_responses.run_events import (
     Grew,

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from openai_responses.origin import Origin
-from owui_chat.stored import Record, message_key, read_records, write_records
+from owui_chat.stored import (
+    Record,
+    dead_in,
+    message_key,
+    read_records,
+    write_records,
+)
 from run_sample import ORIGIN, call, reasoning
 
 Json = dict[str, Any]
@@ -135,3 +141,37 @@ def test_record_with_odd_fields_still_counts() -> None:
 
     assert (found.model, found.created_at, found.message_id) == ("", 0, "")
     assert found.payload == (SEALED,)
+
+
+# ---------------------------------------------------------------- dead reasoning
+
+
+def test_dead_records_are_written_in_order() -> None:
+    """The same list always has the same text."""
+    value = write_records({ULID: record(SEALED)}, {"B" * 26, "A" * 26})
+
+    assert value["dead"] == ["A" * 26, "B" * 26]
+    assert dead_in(value) == ["A" * 26, "B" * 26]
+    assert "dead" not in write_records({ULID: record(SEALED)}, set())
+
+
+def test_dead_record_has_no_reasoning_whichever_key_says_so() -> None:
+    """The rest of it is sent as before; others are left alone."""
+    buried, alive = record(SEALED, call("1")), record(SEALED, ulid="B" * 26)
+    chat = {
+        **seed_chat(**{ID16: seed_record()}),
+        message_key("m-1"): write_records({ULID: buried, "B" * 26: alive}),
+        message_key("m-2"): write_records({}, [ULID, ID16]),
+    }
+
+    read = read_records(chat)
+
+    assert read[ULID].payload == (call("1"),)
+    assert read["B" * 26].payload == (SEALED,)
+    assert read[ID16].payload == ()
+
+
+@pytest.mark.parametrize("value", [None, [], {}, {"dead": "A"}, {"dead": None}])
+def test_value_without_a_list_has_no_dead(value: object) -> None:
+    """Whoever wrote it."""
+    assert dead_in(value) == []

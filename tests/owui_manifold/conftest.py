@@ -5,15 +5,18 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from asked_sample import valves_for
 from openai_responses.transport import Connections
+from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in_host import StandInHost
 
 
 @pytest.fixture(autouse=True)
-def no_key_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have one."""
+def nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have a key there, or the audit log turned on."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
 
 
 @pytest.fixture
@@ -35,3 +38,12 @@ async def connections() -> AsyncIterator[Connections]:
     opened = Connections()
     yield opened
     await opened.close()
+
+
+@pytest_asyncio.fixture
+async def pipe(sim: Simulator, host: StandInHost) -> AsyncIterator[Pipe]:
+    """The pipe as an administrator has set it up."""
+    made = Pipe()
+    made.valves = valves_for(sim)
+    yield made
+    await made._connections.close()

@@ -39,6 +39,24 @@ def test_task_is_known_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("user", "is_admin"),
+    [
+        ({"id": "user-1", "role": "admin"}, True),
+        ({"id": "user-1", "role": "user"}, False),
+        ({"id": "user-1", "role": "ADMIN"}, False),
+        ({"id": "user-1", "role": None}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_administrator_is_told_by_the_role(
+    user: dict[str, str] | None, is_admin: bool
+) -> None:
+    """Nobody else is one."""
+    assert read_caller(BODY, user, IDS, None).is_admin is is_admin
+
+
+@pytest.mark.parametrize(
     ("host_model", "model"),
     [
         ("my_pipe.gpt-5.2-high", "gpt-5.2-high"),

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.host import read_chat, require_floor, write_chat_key
-from stand_in_host import Row, StandInHost
+from owui_manifold.host import read_chat, require_floor, server_secret, write_chat_key
+from stand_in_host import SERVER_SECRET, Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
 
@@ -80,3 +80,23 @@ async def test_one_key_is_written(host: StandInHost) -> None:
 async def test_refused_write_is_told(host: StandInHost) -> None:
     """The row may be gone meanwhile."""
     assert not await write_chat_key("chat-2", "ours", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"), [(SERVER_SECRET, SERVER_SECRET), ("", ""), (None, "")]
+)
+async def test_secret_of_the_server(
+    secret: str | None, told: str, host: StandInHost
+) -> None:
+    """Or nothing where it has none."""
+    host.provide("env", VERSION="0.12.4", WEBUI_SECRET_KEY=secret)
+
+    assert server_secret() == told
+
+
+async def test_host_without_a_secret_gives_a_sentence(host: StandInHost) -> None:
+    """It names what is missing."""
+    host.provide("env", VERSION="0.12.4")
+
+    with pytest.raises(InvalidRequest, match=r"no WEBUI_SECRET_KEY in open_webui\.env"):
+        server_secret()

@@ -13,6 +13,7 @@ from owui_chat.markers import marker
 from owui_chat.stored import Record, message_key, write_records
 from owui_manifold.caller import Caller
 from owui_manifold.job import prepare_chat, prepare_task
+from owui_manifold.learned import Learned
 from owui_manifold.rounds import Round, remember_round
 from owui_manifold.valves import UserValves, Valves
 from run_sample import call, message, output, reasoning
@@ -157,7 +158,8 @@ async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
     job = await prepare_chat(asked_of(body, VALVES, state=state))
 
     assert job.request.input == [user("Sent"), *received, output("1")]
-    assert job.pending == received
+    assert job.before == Round((user("Sent"),), received, received)
+    assert job.limits.retries.max_retries == 0
 
 
 async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> None:
@@ -169,7 +171,8 @@ async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> N
     job = await prepare_chat(asked_of(chat("Anew"), VALVES, state=state))
 
     assert job.request.input == [user("Anew")]
-    assert job.pending == received
+    assert job.before == Round((user("Sent"),), received, received)
+    assert job.limits.retries.max_retries == 0
 
 
 async def test_task_is_one_short_request(host: StandInHost) -> None:
@@ -192,6 +195,46 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
     assert job.store is None
 
 
+@pytest.mark.parametrize(
+    ("refused", "summary", "stream"),
+    [
+        (Learned(), "auto", True),
+        (Learned(summary=True), None, True),
+        (Learned(stream=True), "auto", False),
+    ],
+)
+async def test_what_was_refused_before_is_not_asked_for(
+    refused: Learned, summary: str | None, stream: bool, host: StandInHost
+) -> None:
+    """By this key at this address."""
+    asked = asked_of(chat("Hi"), VALVES)
+    endpoint = (await prepare_chat(asked)).endpoint
+    for cause in ("summary", "stream"):
+        if getattr(refused, cause):
+            asked.lessons.note(endpoint, cause)
+
+    sent = (await prepare_chat(asked)).request.payload()
+
+    assert sent.get("reasoning", {}).get("summary") == summary
+    assert sent["stream"] is stream
+
+
+async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
+    """For chats and for tasks."""
+    given = valves(MAX_RETRIES=4, IDLE_TIMEOUT_SECONDS=90, PROJECT="proj-1")
+
+    jobs = [
+        await prepare_chat(asked_of(chat("Hi"), given)),
+        prepare_task(asked_of(chat("Hi"), given, TASK)),
+    ]
+
+    for job in jobs:
+        assert job.limits.retries.max_retries == 4
+        assert job.limits.timeouts.idle == 90
+        assert job.endpoint.project == "proj-1"
+        assert job.before is None
+
+
 @pytest.mark.parametrize("body", [chat(), {"model": MODEL}, {"messages": None}])
 async def test_empty_chat_gives_a_sentence(
     body: dict[str, Any], host: StandInHost
@@ -211,6 +254,16 @@ async def test_no_key_gives_a_sentence(host: StandInHost) -> None:
         await prepare_chat(keyless)
     with pytest.raises(InvalidRequest, match="set API_KEY in the valves"):
         prepare_task(keyless)
+
+
+async def test_unreadable_headers_give_a_sentence(host: StandInHost) -> None:
+    """Before anything is read or written."""
+    headers = valves(EXTRA_HEADERS="X-Team: blue")
+
+    with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not a JSON object"):
+        await prepare_chat(asked_of(chat("Hi"), headers))
+    with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not a JSON object"):
+        prepare_task(asked_of(chat("Hi"), headers, TASK))
 
 
 async def test_unusable_address_gives_a_sentence(host: StandInHost) -> None:

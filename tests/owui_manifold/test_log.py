@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from openai_responses.audit import audit_request
-from owui_manifold.log import LogLine, RunLog, log_line
+from owui_manifold.log import LogLine, RunLog
 
 NAME = "openai_responses_manifold"
 LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -41,7 +41,8 @@ def test_the_threshold(threshold: str, caplog: pytest.LogCaptureFixture) -> None
         log.line(level, f"a {level}")
 
     reached = LEVELS[LEVELS.index(threshold) :]
-    assert written(caplog) == [(level, f"run-1 a {level}") for level in reached]
+    told = [text.removeprefix("DEBUG ") for _, text in written(caplog)]
+    assert told == [f"run-1 a {level}" for level in reached]
     assert [line.level for line in log.lines()] == LEVELS
 
 
@@ -76,7 +77,7 @@ def test_no_secret_is_written_or_kept(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         log.line("DEBUG", f"Authorization: Bearer {CANARY}")
         log.line("ERROR", f"{CANARY} or {PASSWORD.upper()}")
-    log_line("DEBUG", "ERROR", f"told by {CANARY}")
+    log.audit(f"told by {CANARY}")
 
     told = log.text() + str(log.lines()) + str(written(caplog))
     assert told.count("[redacted]") == 19
@@ -133,14 +134,15 @@ def test_an_audit_line_stays_json(caplog: pytest.LogCaptureFixture) -> None:
     """It goes through the log unchanged."""
     line = audit_request({"model": "gpt-6.1-sol", "input": []}, "host", "run-1")
 
-    RunLog("INFO", [CANARY], "run-1").line("INFO", line)
+    RunLog("CRITICAL", [CANARY], "run-1").audit(line)
 
-    assert written(caplog) == [("INFO", f"run-1 {line}")]
+    assert written(caplog) == [("INFO", line)]
 
 
-def test_a_line_without_a_run(caplog: pytest.LogCaptureFixture) -> None:
-    """It is written from the threshold up."""
-    log_line("WARNING", "INFO", "quiet")
-    log_line("WARNING", "ERROR", "loud")
+def test_a_debug_line_reaches_a_server_that_drops_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Open WebUI's handlers begin at INFO; the valve alone decides here."""
+    RunLog("DEBUG", [], "run-1").line("DEBUG", "detail")
 
-    assert written(caplog) == [("ERROR", "loud")]
+    assert written(caplog) == [("INFO", "DEBUG run-1 detail")]

@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from asked_sample import IDS, MODEL, TOOL, USER, chat, valves_for
@@ -19,6 +18,18 @@ from owui_chat.markers import has_marker, without_markers
 from owui_chat.stored import read_records
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
+from pipe_calls import (
+    NATIVE,
+    PLAIN,
+    TEMPORARY,
+    answering,
+    chunks_of,
+    grown,
+    result_of,
+    said,
+    split_id,
+    stored,
+)
 from simulator import Simulator
 from stand_in_host import StandInHost
 
@@ -26,13 +37,6 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 KEY = "sk-simulator-1"
-NATIVE: Json = {"__user__": USER, "__metadata__": IDS}
-PLAIN: Json = {"__user__": USER, "__metadata__": {}}
-TEMPORARY: Json = {
-    "__user__": USER,
-    "__metadata__": {**IDS, "chat_id": "temporary:s-1"},
-}
-ERROR_ID = re.compile(r"this error id: ([0-9A-Z]{26})\.")
 
 
 class BrokenBody(dict[str, Any]):
@@ -51,48 +55,6 @@ class BrokenState:
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse, and tell secrets."""
         raise RuntimeError(f"Bearer {KEY}: my secret diary")
-
-
-@pytest_asyncio.fixture
-async def pipe(sim: Simulator, host: StandInHost) -> AsyncIterator[Pipe]:
-    """The pipe as an administrator has set it up."""
-    made = Pipe()
-    made.valves = valves_for(sim)
-    yield made
-    await made._connections.close()
-
-
-async def chunks_of(pipe: Pipe, body: Json, **given: Any) -> list[Json]:
-    """All that the pipe yields for a stream."""
-    answer = await pipe.pipe(body, **given)
-    assert isinstance(answer, AsyncGenerator)
-    return [chunk async for chunk in answer]
-
-
-async def result_of(pipe: Pipe, body: Json, **given: Any) -> Json:
-    """What the pipe returns where no stream is wanted."""
-    answer = await pipe.pipe({**body, "stream": False}, **given)
-    assert isinstance(answer, dict)
-    return answer
-
-
-def grown(chunks: list[Json]) -> str:
-    """The text of native events."""
-    wanted = "response.output_text.delta"
-    return "".join(c["delta"] for c in chunks if c.get("type") == wanted)
-
-
-def said(chunks: list[Json]) -> str:
-    """The text of plain chunks."""
-    deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
-    return "".join(delta.get("content", "") for delta in deltas)
-
-
-def stored(chunks: list[Json]) -> str:
-    """The text as the host gives it back in the next turn."""
-    done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
-    texts = [message_text(item) for item in done if item["type"] == "message"]
-    return "\n".join(texts).strip()
 
 
 # ---------------------------------------------------------------- what is listed
@@ -264,11 +226,12 @@ async def test_two_copies_at_once_lose_nothing(
     """Two models of two functions answer in one chat."""
     other = Pipe()
     other.valves = valves_for(sim)
-    second = {**NATIVE, "__metadata__": {**IDS, "message_id": "m-2"}}
 
     await asyncio.gather(
         chunks_of(pipe, chat("Hi"), **NATIVE),
-        chunks_of(other, {**chat("Hi"), "model": "copy.gpt-5.6-sol"}, **second),
+        chunks_of(
+            other, {**chat("Hi"), "model": "copy.gpt-5.6-sol"}, **answering("m-2")
+        ),
     )
 
     await other._connections.close()
@@ -289,8 +252,8 @@ async def test_what_the_host_passes_is_not_changed(pipe: Pipe) -> None:
 # ---------------------------------------------------------------- bad input
 
 
-async def sentences(pipe: Pipe, body: Json) -> list[str]:
-    """What each kind of caller is told: natively, by chunks, in one result."""
+async def sentences(pipe: Pipe, body: Json) -> set[str]:
+    """What each kind of caller is told, without the id that each error has."""
     told = [
         await chunks_of(pipe, body, **NATIVE),
         await chunks_of(pipe, body, **PLAIN),
@@ -300,7 +263,9 @@ async def sentences(pipe: Pipe, body: Json) -> list[str]:
     for chunks in told:
         assert all(set(chunk) == {"error"} for chunk in chunks)
         assert len(chunks) == 1
-    return [chunks[0]["error"]["message"] for chunks in told]
+    apart = [split_id(chunks[0]["error"]["message"]) for chunks in told]
+    assert len({error_id for _, error_id in apart}) == len(told)
+    return {sentence for sentence, _ in apart}
 
 
 BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
@@ -341,11 +306,10 @@ async def test_bad_input_gives_one_sentence(
     """The same for every kind of caller; the chat goes on afterwards."""
     pipe.valves = valves_for(sim, **valves)
 
-    found = await sentences(pipe, {**chat("Hi"), **body})
+    [found] = await sentences(pipe, {**chat("Hi"), **body})
 
-    assert len(set(found)) == 1
-    assert sentence in found[0]
-    assert "sk-" not in found[0]
+    assert sentence in found
+    assert "sk-" not in found
     pipe.valves = valves_for(sim)
     assert grown(await chunks_of(pipe, chat("Hi"), **NATIVE))
 
@@ -357,11 +321,10 @@ async def test_unreachable_server_gives_one_sentence(
     address = f"http://127.0.0.1:{free_port()}/v1"
     pipe.valves = valves_for(sim, BASE_URL=address)
 
-    found = await sentences(pipe, chat("Hi"))
+    [found] = await sentences(pipe, chat("Hi"))
 
-    assert len(set(found)) == 1
-    assert "at 127.0.0.1 cannot be reached" in found[0]
-    assert "BASE_URL" in found[0]
+    assert "at 127.0.0.1 cannot be reached" in found
+    assert "BASE_URL" in found
 
 
 async def test_old_host_gets_one_sentence_and_nothing_is_written(
@@ -372,7 +335,7 @@ async def test_old_host_gets_one_sentence_and_nothing_is_written(
 
     found = await sentences(pipe, chat("Hi"))
 
-    assert set(found) == {
+    assert found == {
         "This pipe needs Open WebUI 0.11.4 or newer; this server runs 0.11.3. "
         "An administrator has to update Open WebUI."
     }
@@ -395,37 +358,7 @@ async def test_marker_of_a_user_is_only_text(
     ]
 
 
-# ---------------------------------------------------------------- broken answers
-
-
-@pytest.mark.parametrize("scenario", ["cut", "failed", "error-flat"])
-async def test_broken_answer_keeps_its_text(scenario: str, pipe: Pipe) -> None:
-    """What arrived, then one sentence; nothing is raised."""
-    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
-
-    assert without_markers(grown(native)).startswith("This is turn 1.")
-    assert said(plain).startswith("This is turn 1.")
-    errors = [c["error"]["message"] for c in [*native, *plain] if "error" in c]
-    assert len(errors) == 2
-    assert len(set(errors)) == 1
-
-
-@pytest.mark.parametrize("scenario", ["failed-limit", "error-first", "html-200"])
-async def test_answer_that_never_began_is_one_sentence(
-    scenario: str, pipe: Pipe
-) -> None:
-    """The task that failed has no title."""
-    [chunk] = [
-        chunk
-        for chunk in await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
-        if "usage" not in chunk
-    ]
-    task = await pipe.pipe(chat(f"sim:{scenario}"), **NATIVE, __task__="tags")
-
-    assert set(chunk) == {"error"}
-    assert isinstance(task, dict)
-    assert task["choices"][0]["message"]["content"] == ""
+# ---------------------------------------------------------------- stop
 
 
 async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> None:
@@ -450,14 +383,19 @@ async def test_stopping_closes_the_connection(pipe: Pipe, sim: Simulator) -> Non
 
 def check_fault(sentence: str, caplog: pytest.LogCaptureFixture) -> None:
     """The sentence's id is in the log; neither tells what the error said."""
-    found = ERROR_ID.search(sentence)
-    assert found
-    [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
-    line = record.getMessage()
-    assert found[1] in line
-    assert re.match(r"\w+ at line \d+ in \w+ \(error id", line)
+    told, error_id = split_id(sentence)
+    assert told.startswith("Something in this pipe went wrong.")
+    assert re.fullmatch(
+        rf"{error_id} \w+ at line \d+ in \w+", only_line(logging.ERROR, caplog)
+    )
     for secret in (KEY, "diary", "Bearer"):
         assert secret not in sentence + caplog.text
+
+
+def only_line(level: int, caplog: pytest.LogCaptureFixture) -> str:
+    """The one line of the log that has this level."""
+    [record] = [record for record in caplog.records if record.levelno == level]
+    return record.getMessage()
 
 
 @pytest.mark.parametrize(
@@ -494,9 +432,10 @@ async def test_own_fault_in_a_task_is_only_logged(
 
     assert isinstance(result, dict)
     assert result["choices"][0]["message"]["content"] == ""
-    [task] = [r for r in caplog.records if r.levelno == logging.WARNING]
-    assert task.getMessage().startswith("The task title failed: ")
-    check_fault(task.getMessage(), caplog)
+    assert re.fullmatch(
+        r"[0-9A-Z]{10} RuntimeError at line \d+ in get",
+        only_line(logging.ERROR, caplog),
+    )
 
 
 async def test_own_fault_at_the_end_keeps_what_was_shown(
@@ -520,17 +459,24 @@ async def test_failed_task_is_logged(
 
     await pipe.pipe(chat("Hi"), **NATIVE, __task__="tags")
 
-    [record] = caplog.records
-    assert record.getMessage().startswith("The task tags failed: This pipe has no API")
+    assert re.match(
+        r"[0-9A-Z]{10} nothing was sent: This pipe has no API key yet\.",
+        only_line(logging.WARNING, caplog),
+    )
 
 
-async def test_debug_line_tells_the_shape_of_a_request(
+async def test_debug_lines_tell_the_shape_of_a_request(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not its words."""
     await chunks_of(pipe, chat("my secret diary"), **NATIVE)
 
-    lines = [
+    request, end = [
         record.getMessage() for record in caplog.records if record.name != "asyncio"
     ]
-    assert lines == ["gpt-5.6-sol: 1 input items, stream, kept, native"]
+    assert re.search(
+        r"[0-9A-Z]{10} request to 127\.0\.0\.1: gpt-5\.6-sol, 1 input items, 0 tools, "
+        r"stream, kept, native events$",
+        request,
+    )
+    assert re.search(r"completed, \d+ tokens, request id req_0+1$", end)

@@ -1,18 +1,27 @@
 """Kept items go to the key of their own message and nowhere else."""
 
 import asyncio
+import sys
+from typing import Any
 
 import pytest
 
-from owui_chat.stored import Record, message_key, write_records
+from openai_responses.errors import InvalidRequest
+from owui_chat.stored import Record, message_key, read_records, write_records
 from owui_manifold.caller import Caller
+from owui_manifold.sealing import Seal, is_sealed
 from owui_manifold.store import ChatStore, open_store
-from run_sample import ORIGIN, reasoning
-from stand_in_host import StandInHost
+from owui_manifold.valves import Valves
+from run_sample import ORIGIN, call, reasoning
+from stand_in_host import SERVER_SECRET, Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
 
 CALLER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-1", streams=True)
+LATER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-2", streams=True)
+PLAIN = Valves()
+SEALING = Valves(STORE_ENCRYPTION="on")
+KEYED = Valves(STORE_ENCRYPTION="on", STORE_ENCRYPTION_KEY=" a key of its own ")
 FIRST, SECOND = message_key("m-1"), message_key("m-2")
 
 
@@ -22,9 +31,9 @@ def record(name: str, message_id: str = "m-1") -> Record:
     return Record(ulid, "f.gpt-5.2", 0, (reasoning(name),), message_id, ORIGIN)
 
 
-async def opened(caller: Caller = CALLER) -> ChatStore:
+async def opened(caller: Caller = CALLER, valves: Valves = PLAIN) -> ChatStore:
     """The store of a caller that has one."""
-    store = await open_store(caller)
+    store = await open_store(caller, valves)
     assert store is not None
     return store
 
@@ -72,8 +81,7 @@ async def test_records_of_an_earlier_round_are_kept_on(host: StandInHost) -> Non
 
 async def test_answers_at_once_lose_nothing(host: StandInHost) -> None:
     """Two models, two copies of the pipe or two workers in one chat."""
-    other = Caller("g.gpt-5.2", "user-1", "chat-1", "m-2", streams=True)
-    one, two = await opened(), await opened(other)
+    one, two = await opened(), await opened(LATER)
 
     await asyncio.gather(
         one.write(record("1")),
@@ -114,4 +122,200 @@ async def test_chat_without_a_row_of_its_own_has_no_store(
     caller: Caller, host: StandInHost
 ) -> None:
     """Nothing is kept of it, nothing is read."""
-    assert await open_store(caller) is None
+    assert await open_store(caller, SEALING) is None
+
+
+# ---------------------------------------------------------------- encrypted at rest
+
+
+@pytest.mark.parametrize("valves", [SEALING, KEYED], ids=["server's key", "own key"])
+async def test_what_is_written_is_sealed(valves: Valves, host: StandInHost) -> None:
+    """And read again with the same valves."""
+    await (await opened(valves=valves)).write(record("1"))
+
+    assert is_sealed(host.kept[FIRST])
+    assert "sealed-1" not in str(host.kept)
+    assert read_records(host.kept) == {}
+    again = await opened(valves=valves)
+    assert again.records == {"1" * 26: record("1")}
+
+
+@pytest.mark.parametrize(
+    ("valves", "secret"), [(SEALING, SERVER_SECRET), (KEYED, "a key of its own")]
+)
+async def test_key_is_that_of_the_valve_or_of_the_server(
+    valves: Valves, secret: str, host: StandInHost
+) -> None:
+    """The valve wins, without the white space of a copy and paste."""
+    await (await opened(valves=valves)).write(record("1"))
+
+    clear = Seal(secret).open(host.kept[FIRST])
+
+    assert clear == write_records({"1" * 26: record("1")})
+
+
+async def test_sealed_items_are_read_after_the_valve_was_turned_off(
+    host: StandInHost,
+) -> None:
+    """What is written from then on is in clear, what is there stays."""
+    await (await opened(valves=SEALING)).write(record("1"))
+    await (await opened(LATER)).write(record("2", "m-2"))
+
+    store = await opened(LATER)
+
+    assert {ulid[0] for ulid in store.records} == set("12")
+    assert is_sealed(host.kept[FIRST])
+    assert host.kept[SECOND] == write_records({"2" * 26: record("2", "m-2")})
+
+
+async def test_clear_items_are_read_after_the_valve_was_turned_on(
+    host: StandInHost,
+) -> None:
+    """The key of a message is sealed when it is next written."""
+    await (await opened()).write(record("1"))
+
+    store = await opened(valves=SEALING)
+    await store.write(record("2"))
+
+    assert is_sealed(host.kept[FIRST])
+    again = await opened(valves=SEALING)
+    assert list(again.records) == ["1" * 26, "2" * 26]
+
+
+@pytest.mark.parametrize("valves", [KEYED, PLAIN], ids=["on", "off"])
+async def test_changed_key_makes_items_unreadable_and_breaks_nothing(
+    valves: Valves, host: StandInHost
+) -> None:
+    """The chat goes on with what is kept from now on."""
+    other = Valves(STORE_ENCRYPTION="on", STORE_ENCRYPTION_KEY="the key before")
+    await (await opened(valves=other)).write(record("1"))
+
+    store = await opened(LATER, valves)
+    assert store.records == {}
+    assert await store.write(record("2", "m-2"))
+
+    again = await opened(LATER, valves)
+    assert list(again.records) == ["2" * 26]
+
+
+async def test_seal_without_a_key_gives_a_sentence(host: StandInHost) -> None:
+    """Nothing may be written in clear instead."""
+    host.provide("env", VERSION="0.12.4", WEBUI_SECRET_KEY="")
+
+    with pytest.raises(InvalidRequest, match="STORE_ENCRYPTION needs a key"):
+        await opened(valves=SEALING)
+
+
+@pytest.mark.parametrize(
+    "lacks", ["key", "name", "cryptography"], ids=lambda what: f"no {what}"
+)
+async def test_sealed_items_are_nothing_where_they_cannot_be_opened(
+    lacks: str, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the valve off, the chat goes on without them."""
+    await (await opened(valves=SEALING)).write(record("1"))
+    if lacks == "cryptography":
+        monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
+    else:
+        names = {"WEBUI_SECRET_KEY": ""} if lacks == "key" else {}
+        host.provide("env", VERSION="0.12.4", **names)
+
+    store = await opened(LATER)
+
+    assert store.records == {}
+    assert await store.write(record("2", "m-2"))
+
+
+async def test_secret_is_asked_for_only_when_it_is_needed(host: StandInHost) -> None:
+    """A chat in clear has no use for it."""
+    host.provide("env", VERSION="0.12.4")
+    await (await opened()).write(record("1"))
+
+    assert list((await opened()).records) == ["1" * 26]
+
+
+# ---------------------------------------------------------------- dead reasoning
+
+
+def mixed(name: str, message_id: str = "m-1") -> Record:
+    """A record of reasoning with a call behind it."""
+    payload = (reasoning(name), call(name))
+    return Record(name * 26, "f.gpt-5.2", 0, payload, message_id, ORIGIN)
+
+
+async def test_buried_reasoning_is_dead_in_every_message(host: StandInHost) -> None:
+    """The list stands in the key of the message that met the refusal."""
+    await (await opened()).write(mixed("1"))
+    refused = await opened(LATER)
+
+    await refused.bury_reasoning()
+
+    assert host.kept[SECOND]["dead"] == ["1" * 26]
+    assert host.kept[FIRST] == write_records({"1" * 26: mixed("1")})
+    for caller in (CALLER, LATER):
+        [found] = (await opened(caller)).records.values()
+        assert found.payload == (call("1"),)
+
+
+@pytest.mark.parametrize("valves", [PLAIN, SEALING], ids=["clear", "sealed"])
+async def test_later_writes_keep_the_dead(valves: Valves, host: StandInHost) -> None:
+    """In the same run and in the next round; what comes then is alive."""
+    await (await opened(valves=valves)).write(mixed("1"))
+    refused = await opened(LATER, valves)
+    await refused.bury_reasoning()
+
+    await refused.write(mixed("2", "m-2"))
+    await (await opened(LATER, valves)).write(mixed("3", "m-2"))
+
+    records = (await opened(LATER, valves)).records
+    assert {ulid[0]: len(found.payload) for ulid, found in records.items()} == {
+        "1": 1,
+        "2": 2,
+        "3": 2,
+    }
+
+
+async def test_own_reasoning_of_an_earlier_round_is_buried_too(
+    host: StandInHost,
+) -> None:
+    """Its calls stay."""
+    await (await opened()).write(mixed("1"))
+
+    await (await opened()).bury_reasoning()
+
+    [found] = (await opened()).records.values()
+    assert found.payload == (call("1"),)
+
+
+async def test_second_burial_adds_to_the_first(host: StandInHost) -> None:
+    """A key may change more than once."""
+    await (await opened()).write(mixed("1"))
+    await (await opened(LATER)).bury_reasoning()
+    await (await opened()).write(mixed("2"))
+
+    await (await opened(LATER)).bury_reasoning()
+
+    assert host.kept[SECOND]["dead"] == ["1" * 26, "2" * 26]
+    records = (await opened()).records.values()
+    assert [found.payload for found in records] == [(call("1"),), (call("2"),)]
+
+
+async def test_nothing_to_bury_writes_nothing(host: StandInHost) -> None:
+    """Calls are no reasoning."""
+    await (await opened()).write(
+        Record("1" * 26, "f.gpt-5.2", 0, (call("1"),), "m-1", ORIGIN)
+    )
+    written = len(host.chats.writes)
+
+    await (await opened(LATER)).bury_reasoning()
+
+    assert len(host.chats.writes) == written
+
+
+@pytest.mark.parametrize("dead", [None, "1" * 26, {"1" * 26: True}, 7, [None, 7]])
+async def test_list_that_is_none_buries_nothing(dead: Any, host: StandInHost) -> None:
+    """Whoever wrote it."""
+    value = {**write_records({"1" * 26: mixed("1")}), "dead": dead}
+    host.chats.rows["chat-1"] = Row("user-1", {FIRST: value})
+
+    assert (await opened()).records == {"1" * 26: mixed("1")}

@@ -1,14 +1,15 @@
-"""Settings have safe defaults, and a user's own choice wins."""
+"""Settings have safe defaults, explain themselves, and take what people type."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
 
 from openai_responses.models import REASONING_EFFORTS, resolve_model
-from owui_manifold.valves import UserValves, Valves, chosen_settings
+from owui_manifold.valves import UserValves, Valves, clamped
 
-TOOL = {"type": "function", "name": "now"}
+PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
+PASSWORDS = {"API_KEY", "EXTRA_HEADERS", "PROXY", "STORE_ENCRYPTION_KEY"}
 
 
 def test_defaults_are_ready_for_a_key() -> None:
@@ -23,20 +24,71 @@ def test_defaults_are_ready_for_a_key() -> None:
     assert valves.LOG_LEVEL == "INFO"
 
 
+def test_defaults_are_safe() -> None:
+    """Certificates are checked, silence has a limit, long reasoning has none."""
+    valves = Valves()
+
+    assert valves.VERIFY_SSL is True
+    assert valves.COMPATIBILITY == "openai"
+    assert (valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS) == (1, 60)
+    assert valves.FIRST_EVENT_TIMEOUT_SECONDS == valves.IDLE_TIMEOUT_SECONDS == 300
+    assert valves.TOTAL_TIMEOUT_SECONDS == 0
+    assert (valves.STORE_ENCRYPTION, valves.AUDIT_LOG) == ("off", False)
+    assert UserValves().SHOW_LOG_ON_ERROR is False
+
+
 def test_models_that_are_offered_exist() -> None:
     """None of the defaults is an unknown id."""
     for name in Valves().MODEL_ID.split(","):
         assert resolve_model(name.strip()).facts.known_family
 
 
-def test_key_is_a_password_and_never_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
+# ---------------------------------------------------------------- what the page shows
+
+
+@pytest.mark.parametrize("model", [Valves, UserValves])
+def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
+    """The page shows nothing else."""
+    for name, field in model.model_fields.items():
+        assert name.isupper()
+        assert (field.description or "").endswith(".")
+
+
+@pytest.mark.parametrize("model", [Valves, UserValves])
+def test_every_valve_is_a_field_that_the_page_can_draw(
+    model: type[Valves | UserValves],
+) -> None:
+    """One plain type each, nothing that is one of several or nothing at all."""
+    schema = model.model_json_schema()
+
+    assert set(schema) <= {"title", "description", "type", "properties"}
+    for drawn in schema["properties"].values():
+        assert drawn["type"] in {"string", "boolean", "integer", "number"}
+        assert "default" in drawn
+        assert not {"anyOf", "allOf", "oneOf", "$ref", "const"} & set(drawn)
+
+
+def test_secrets_are_passwords_on_the_page() -> None:
+    """Nobody reads them over a shoulder."""
+    hidden = {name for name, drawn in PROPERTIES.items() if "input" in drawn}
+
+    assert hidden == PASSWORDS
+    assert all(PROPERTIES[name]["input"] == {"type": "password"} for name in hidden)
+
+
+def test_no_secret_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings page loads the schema, defaults included."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-from-the-environment")
+    monkeypatch.setenv("HTTPS_PROXY", "http://u:sk-from-the-environment@proxy:1")
+    monkeypatch.setenv("WEBUI_SECRET_KEY", "sk-from-the-environment")
 
-    schema = Valves.model_json_schema()
+    shown = str((Valves.model_json_schema(), Valves().model_dump()))
 
-    assert schema["properties"]["API_KEY"]["input"] == {"type": "password"}
-    assert "sk-from-the-environment" not in str((schema, Valves().model_dump()))
+    assert "sk-from-the-environment" not in shown
+    assert all(PROPERTIES[name]["default"] == "" for name in PASSWORDS)
+
+
+# ---------------------------------------------------------------- keys and audit log
 
 
 @pytest.mark.parametrize(
@@ -63,12 +115,123 @@ def test_no_key_anywhere_is_an_empty_key() -> None:
     assert Valves().effective_key() == ""
 
 
-def test_every_valve_explains_itself() -> None:
-    """The page shows nothing else."""
-    for model in (Valves, UserValves):
-        for name, field in model.model_fields.items():
-            assert name.isupper()
-            assert (field.description or "").endswith(".")
+@pytest.mark.parametrize(
+    ("valve", "environment", "writes"),
+    [
+        (False, None, False),
+        (True, None, True),
+        (False, "true", True),
+        (False, " True ", True),
+        (False, "false", False),
+        (False, "1", False),
+        (True, "false", True),
+    ],
+)
+def test_audit_log_is_on_by_valve_or_environment(
+    valve: bool, environment: str | None, writes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them is enough; the variable is on by one word alone."""
+    if environment is not None:
+        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", environment)
+
+    assert Valves(AUDIT_LOG=valve).writes_audit_log() is writes
+
+
+# ---------------------------------------------------------------- what people type
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [
+        ("3", 3),
+        (3, 3),
+        (2.9, 2),
+        (" 4 ", 4),
+        ("2.0", 2),
+        ("-1", 0),
+        (-7, 0),
+        ("99", 5),
+        (10**30, 5),
+        (float("inf"), 5),
+        (float("nan"), 1),
+        ("many", 1),
+        ("", 1),
+        (None, 1),
+        (True, 1),
+        ([], 1),
+    ],
+)
+def test_number_of_retries_is_brought_into_its_limits(
+    typed: object, number: int
+) -> None:
+    """Text or number; what is neither is the default."""
+    assert clamped(typed, 0, 5, 1) == number
+    assert Valves.model_validate({"MAX_RETRIES": typed}).MAX_RETRIES == number
+
+
+@pytest.mark.parametrize(
+    "valve", ["FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS"]
+)
+@pytest.mark.parametrize(
+    ("typed", "seconds"),
+    [("45", 45), (45.5, 45), ("5", 30), (0, 30), ("1200", 900), ("long", 300)],
+)
+def test_limits_of_silence_are_brought_into_theirs(
+    valve: str, typed: object, seconds: int
+) -> None:
+    """From half a minute to a quarter of an hour."""
+    assert Valves.model_validate({valve: typed}).model_dump()[valve] == seconds
+
+
+@pytest.mark.parametrize(
+    ("valve", "typed", "stored"),
+    [
+        ("MAX_RETRY_WAIT_SECONDS", "12.5", 12.5),
+        ("CONNECT_TIMEOUT_SECONDS", "7", 7.0),
+        ("TOTAL_TIMEOUT_SECONDS", "0", 0.0),
+        ("VERIFY_SSL", "false", False),
+        ("AUDIT_LOG", "true", True),
+    ],
+)
+def test_texts_of_the_page_become_what_they_say(
+    valve: str, typed: str, stored: object
+) -> None:
+    """It sends a number as a text."""
+    assert Valves.model_validate({valve: typed}).model_dump()[valve] == stored
+
+
+@pytest.mark.parametrize(
+    ("valve", "wrong"),
+    [
+        ("REASONING_SUMMARY", "long"),
+        ("LOG_LEVEL", "LOUD"),
+        ("MODEL_ID", None),
+        ("STORE_ENCRYPTION", "maybe"),
+        ("COMPATIBILITY", "loose"),
+        ("MAX_RETRY_WAIT_SECONDS", "soon"),
+        ("MAX_RETRY_WAIT_SECONDS", -1),
+        ("MAX_RETRY_WAIT_SECONDS", "inf"),
+        ("CONNECT_TIMEOUT_SECONDS", 0),
+        ("CONNECT_TIMEOUT_SECONDS", "inf"),
+        ("TOTAL_TIMEOUT_SECONDS", "nan"),
+        ("VERIFY_SSL", "perhaps"),
+    ],
+)
+def test_value_that_nothing_stands_for_is_refused(valve: str, wrong: object) -> None:
+    """By the name of its valve; the page says so when it is saved."""
+    with pytest.raises(ValidationError, match=valve) as caught:
+        Valves.model_validate({valve: wrong})
+
+    [error] = caught.value.errors()
+    assert error["loc"] == (valve,)
+    assert error["msg"].startswith("Input should be")
+
+
+def test_valves_of_an_earlier_version_are_read() -> None:
+    """A stored setting that is no more is left alone, a new one has its default."""
+    stored = {"API_KEY": "sk-1", "GONE": "since then"}
+
+    assert Valves.model_validate(stored) == Valves(API_KEY="sk-1")
 
 
 def test_user_may_choose_every_effort_there_is() -> None:
@@ -76,84 +239,3 @@ def test_user_may_choose_every_effort_there_is() -> None:
     choices = get_args(UserValves.model_fields["REASONING_EFFORT"].annotation)
 
     assert choices == ("inherit", *REASONING_EFFORTS)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"REASONING_SUMMARY": "long"}, {"LOG_LEVEL": "LOUD"}, {"MODEL_ID": None}],
-)
-def test_value_that_nothing_stands_for_is_refused(wrong: dict[str, object]) -> None:
-    """The page says so when it is saved."""
-    with pytest.raises(ValidationError):
-        Valves.model_validate(wrong)
-
-
-def test_user_who_inherits_gets_what_the_administrator_set() -> None:
-    """And leaves effort and verbosity to the model."""
-    valves = Valves(REASONING_SUMMARY="concise")
-
-    settings = chosen_settings(valves, UserValves(), streams=True, tools=[TOOL])
-
-    assert settings.summary == "concise"
-    assert (settings.effort, settings.verbosity) == (None, None)
-    assert settings.stream is True
-    assert settings.encrypted_reasoning is True
-    assert settings.tools == [TOOL]
-
-
-def test_users_own_choice_wins() -> None:
-    """In everything that is the user's to choose."""
-    user = UserValves(
-        REASONING_EFFORT="high", REASONING_SUMMARY="detailed", VERBOSITY="low"
-    )
-
-    settings = chosen_settings(
-        Valves(REASONING_SUMMARY="disabled"), user, streams=True, tools=[]
-    )
-
-    assert settings.effort == "high"
-    assert settings.summary == "detailed"
-    assert settings.verbosity == "low"
-
-
-@pytest.mark.parametrize(
-    ("administrator", "user"), [("disabled", "inherit"), ("auto", "disabled")]
-)
-def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
-    """Whoever disabled it."""
-    settings = chosen_settings(
-        Valves.model_validate({"REASONING_SUMMARY": administrator}),
-        UserValves.model_validate({"REASONING_SUMMARY": user}),
-        streams=True,
-        tools=[],
-    )
-
-    assert settings.summary is None
-
-
-@pytest.mark.parametrize(
-    ("streams", "enabled", "stream"),
-    [(True, True, True), (True, False, False), (False, True, False)],
-)
-def test_stream_needs_the_caller_and_the_valve(
-    streams: bool, enabled: bool, stream: bool
-) -> None:
-    """One of them alone is not enough."""
-    valves = Valves(ENABLE_STREAM=enabled)
-
-    settings = chosen_settings(valves, UserValves(), streams=streams, tools=[])
-
-    assert settings.stream is stream
-
-
-@pytest.mark.parametrize(
-    ("persist", "asks"),
-    [("disabled", False), ("response", True), ("conversation", True)],
-)
-def test_reasoning_is_asked_for_when_it_is_carried(persist: str, asks: bool) -> None:
-    """Between the rounds of one answer too."""
-    valves = Valves.model_validate({"PERSIST_REASONING_TOKENS": persist})
-
-    settings = chosen_settings(valves, UserValves(), streams=True, tools=[])
-
-    assert settings.encrypted_reasoning is asks

@@ -1,0 +1,295 @@
+"""What goes wrong upstream, as a person in the real Open WebUI meets it."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import install_pipe, valves_changed
+from hosts.sent import answered, chat_bodies, kinds
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.1-sol"
+ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
+
+ENDINGS = {
+    # scenario: (words of the sentence, text that is kept)
+    "incomplete": ("reached its length limit", "This is turn 1."),
+    "filtered": ("content filter", ""),
+    "failed": ("error of its own", ""),
+    "failed-limit": ("rate limit", ""),
+    "error-nested": ("error of its own", "This is turn 1."),
+    "error-flat": ("error of its own", "This is turn 1."),
+    "cut": ("broke before the answer was finished", "This is turn 1."),
+    "drop": ("broke before the answer was finished", "This is turn 1."),
+    "chat,status=400": ("HTTP 400", ""),
+    "chat,status=413": ("too large", ""),
+    "chat,status=502": ("error of its own", ""),
+    "quota": ("no credit left", ""),
+    "html-error": ("", ""),
+    "html-200": ("not as the Responses API does", ""),
+    "empty-200": ("not as the Responses API does", ""),
+    "json-error-200": ("error of its own", ""),
+}
+
+
+@pytest.fixture
+def now(admin: User) -> Any:
+    """The valves of a pipe that does not try again."""
+    return valves_changed(admin, PIPE, MAX_RETRIES=0)
+
+
+def sentence_of(stored: dict[str, Any]) -> str:
+    """The sentence under an answer, as it is stored."""
+    return str(stored["error"]["content"]["message"])
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("scenario", ENDINGS)
+async def test_every_ending_has_its_sentence(
+    tab: Tab, now: Any, server: OpenWebUI, simulator: Simulator, scenario: str
+) -> None:
+    """The text stays, the message is marked as failed, the log has the error id."""
+    words, text = ENDINGS[scenario]
+    async with now:
+        turn = await tab.send(MODEL, f"sim:{scenario} hello")
+
+    stored = await tab.message(turn)
+    sentence = sentence_of(stored)
+    assert words in sentence
+    assert text in (stored.get("content") or "")
+    assert stored["done"]
+    found = ERROR_ID.search(sentence)
+    assert found, sentence
+    assert found[1] in server.log()
+
+
+@pytest.mark.asyncio
+async def test_a_refusal_is_an_answer(tab: Tab, simulator: Simulator) -> None:
+    """The model's own words, no error."""
+    turn = await tab.send(MODEL, "sim:refusal")
+
+    assert "can't help with that" in (await tab.message(turn))["content"]
+    assert turn.error is None
+
+
+@pytest.mark.asyncio
+async def test_usage_of_an_incomplete_answer_is_kept(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """It was paid for."""
+    turn = await tab.send(MODEL, "sim:incomplete")
+
+    assert (await tab.message(turn))["usage"]["output_tokens"] > 0
+
+
+@pytest.mark.asyncio
+async def test_a_silence_ends(tab: Tab, admin: User, simulator: Simulator) -> None:
+    """The total limit serves here, because the idle one is at least 30 seconds."""
+    async with valves_changed(admin, PIPE, TOTAL_TIMEOUT_SECONDS=1.5):
+        turn = await tab.send(MODEL, "sim:stall hello")
+
+    stored = await tab.message(turn)
+    assert "took longer than an administrator allows" in sentence_of(stored)
+    await simulator.closed_early()
+
+
+@pytest.mark.asyncio
+async def test_a_failed_attempt_is_repeated_with_a_status_line(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """One more request, a line that says why, then the answer."""
+    turn = await tab.send(MODEL, "sim:chat,status=503,times=1,retry-after-ms=20 hello")
+
+    assert [request.status for request in answered(simulator)] == [503, 200]
+    assert turn.error is None
+    (line,) = turn.statuses
+    assert "HTTP 503" in line["description"]
+    assert line["done"] is True
+    stored = await tab.message(turn)
+    assert [s["description"] for s in stored["statusHistory"]] == [line["description"]]
+
+
+@pytest.mark.asyncio
+async def test_nothing_is_repeated_once_a_tool_ran(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The second round is sent once: what the tool did cannot be undone."""
+    turn = await tab.begin(MODEL, "sim:tool what time is it?")
+    await simulator.requested(1)
+    simulator.default_scenario = "chat"
+    await turn.finished.wait()
+    await tab.settle(turn)
+    assert [request.status for request in answered(simulator)] == [200, 200]
+
+
+@pytest.mark.asyncio
+async def test_stop_while_waiting_for_a_retry(tab: Tab, simulator: Simulator) -> None:
+    """The wait ends at once and nothing more is sent."""
+    turn = await tab.begin(MODEL, "sim:chat,status=503,times=5,retry-after=30 hello")
+    await turn.until(lambda seen: seen.statuses, seconds=20)
+
+    await tab.stop(turn)
+    async with asyncio.timeout(3):
+        await tab.settle(turn)
+
+    assert [request.status for request in answered(simulator)] == [503]
+    assert not (await tab.message(turn)).get("error")
+
+
+@pytest.mark.asyncio
+async def test_reasoning_of_another_organisation_is_buried(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """A new key: one status line, the answer, and no second refusal."""
+    first = await tab.send(MODEL, "sim:short hello")
+    async with valves_changed(admin, PIPE, API_KEY="sk-simulator-2"):
+        second = await tab.send(MODEL, "sim:short again", chat_id=first.chat_id)
+        third = await tab.send(MODEL, "sim:short more", chat_id=first.chat_id)
+
+    statuses = [request.status for request in answered(simulator)]
+    assert statuses == [200, 400, 200, 200]
+    assert "could not read earlier reasoning" in second.statuses[0]["description"]
+    assert second.error is third.error is None
+    last = chat_bodies(simulator)[-1]["input"]
+    assert kinds(last) == [
+        *("user", "assistant", "user"),
+        *("reasoning", "assistant", "user"),
+    ]
+
+
+@pytest_asyncio.fixture
+async def unverified(
+    admin: User, pipe_source: str
+) -> AsyncIterator[tuple[str, Simulator]]:
+    """A copy of the pipe whose organisation may have no summaries and no stream."""
+    async with Simulator(profile="unverified-stream") as upstream:
+        valves = {"BASE_URL": upstream.base_url, "API_KEY": upstream.api_key}
+        valves["MODEL_ID"] = "gpt-6.1-sol"
+        ids = await install_pipe(admin, "unverified", pipe_source, valves)
+        yield ids[0], upstream
+        await admin.delete_function("unverified")
+
+
+@pytest.mark.asyncio
+async def test_what_an_organisation_may_not_is_learned(
+    tab: Tab, unverified: tuple[str, Simulator]
+) -> None:
+    """The first answer costs the refusals, the second none."""
+    model, upstream = unverified
+    first = await tab.send(model, "sim:short hello")
+    refused = len([r for r in upstream.requests if r.status == 400])
+    upstream.forget()
+    second = await tab.send(model, "sim:short again", chat_id=first.chat_id)
+
+    assert refused >= 1
+    assert first.error is second.error is None
+    assert [r.status for r in upstream.requests] == [200]
+    assert upstream.requests[0].body["stream"] is False
+
+
+CENSUS = Path(__file__).with_name("census.py").read_text()
+
+
+async def count(admin: User) -> dict[str, int]:
+    """What the pipes of the server hold open."""
+    counted: dict[str, int] = json.loads(await admin.complete("census.count", "?"))
+    return counted
+
+
+@pytest_asyncio.fixture
+async def census(admin: User) -> AsyncIterator[None]:
+    """The pipe that counts, installed for a while."""
+    await admin.install_function("census", CENSUS)
+    await admin.models()
+    yield
+    await admin.delete_function("census")
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("census")
+async def test_a_replaced_or_deleted_pipe_leaves_nothing_open(
+    tab: Tab, admin: User, pipe_source: str, pipe_valves: dict[str, str]
+) -> None:
+    """No session, no socket, no task is left of it once its runs have ended."""
+    before = await count(admin)
+    ids = await install_pipe(admin, "short_lived", pipe_source, pipe_valves)
+    turn = await tab.send(ids[0], "sim:short hello")
+    assert turn.error is None
+    held = await count(admin)
+    assert held["sessions"] == before["sessions"] + 1
+    assert held["idle_sockets"] == before["idle_sockets"] + 1
+
+    running = await tab.begin(ids[0], "sim:chat,delay=30 hello")
+    await running.until(lambda seen: seen.text, seconds=20)
+    await admin.install_function("short_lived", pipe_source + "\n# newer\n")
+    during = await count(admin)
+    await running.finished.wait()
+    await tab.settle(running)
+    after = await count(admin)
+    await tab.send(ids[0], "sim:short hello")
+    await admin.delete_function("short_lived")
+    deleted = await count(admin)
+
+    assert running.error is None
+    assert during["lent"] >= 1
+    assert after["sessions"] == after["idle_sockets"] + before["sessions"] - (
+        before["idle_sockets"]
+    )
+    assert after["sessions"] == before["sessions"]
+    assert deleted == before
+
+
+async def asked_at_once(tabs: list[Tab], canaries: list[str]) -> list[Turn]:
+    """One question of each tab, answered at the same time.
+
+    They are begun a few at a time, because the host's SQLite takes no more new chats
+    at once.
+    """
+    begun_at_once = asyncio.Semaphore(4)
+
+    async def begin(tab: Tab, canary: str) -> Turn:
+        async with begun_at_once:
+            return await tab.begin(MODEL, f"sim:slow,deltas=150,delay=100 {canary}")
+
+    pairs = zip(tabs, canaries, strict=True)
+    turns = await asyncio.gather(*(begin(tab, canary) for tab, canary in pairs))
+    for turn in turns:
+        await asyncio.wait_for(turn.finished.wait(), 120)
+    return list(turns)
+
+
+@pytest.mark.asyncio
+async def test_a_hundred_runs_of_two_users_stay_apart(
+    admin: User, member: User, simulator: Simulator, server: OpenWebUI
+) -> None:
+    """Each checks for the other's words: events, stored chats, kept items, valves."""
+    async with Tab(admin) as one, Tab(member) as other:
+        await admin.set_user_valves(PIPE, {"VERBOSITY": "low"})
+        tabs = [one, other] * 50
+        words = [
+            f"{'ADM' if tab is one else 'MEM'}-canary-{i}" for i, tab in enumerate(tabs)
+        ]
+        turns = await asked_at_once(tabs, words)
+        await admin.set_user_valves(PIPE, {"VERBOSITY": "inherit"})
+
+    assert all(turn.error is None for turn in turns)
+    for tab, turn, word in zip(tabs, turns, words, strict=True):
+        theirs = "MEM-canary" if tab is one else "ADM-canary"
+        seen = json.dumps(turn.events) + json.dumps(server.stored_chat(turn.chat_id))
+        assert word in seen
+        assert theirs not in seen
+    for body in chat_bodies(simulator):
+        mine = "ADM-canary" in json.dumps(body["input"])
+        assert (body.get("text") == {"verbosity": "low"}) is mine

@@ -1,0 +1,102 @@
+"""Which limit runs, until when, over the attempts of one run."""
+
+import asyncio
+
+import pytest
+
+from openai_responses.deadlines import Deadlines, Timeouts
+from openai_responses.errors import TimeoutKind
+
+pytestmark = pytest.mark.asyncio
+
+
+def seconds_left(deadlines: Deadlines) -> float:
+    """Return how long the next wait may take, to a tenth of a second."""
+    end = deadlines.scope().when()
+    assert end is not None
+    return round(end - asyncio.get_running_loop().time(), 1)
+
+
+LIMITS = Timeouts(first_event=60.0, idle=20.0)
+
+
+async def test_first_event() -> None:
+    """Before it, the limit for it runs."""
+    deadlines = Deadlines(LIMITS)
+    assert seconds_left(deadlines) == 60.0
+    assert deadlines.passed().kind == "first_event_timeout"
+
+
+async def test_idle() -> None:
+    """After an event, the limit from one to the next runs."""
+    deadlines = Deadlines(LIMITS)
+    deadlines.event_arrived()
+    assert seconds_left(deadlines) == 20.0
+    assert deadlines.passed().kind == "idle_timeout"
+
+
+async def test_next_attempt() -> None:
+    """It waits for a first event again."""
+    deadlines = Deadlines(LIMITS)
+    deadlines.event_arrived()
+    deadlines.start_attempt()
+    assert seconds_left(deadlines) == 60.0
+    assert deadlines.passed().kind == "first_event_timeout"
+
+
+async def test_each_event_starts_the_limit_anew() -> None:
+    """The end of the wait moves with the events."""
+    deadlines = Deadlines(LIMITS)
+    deadlines.event_arrived()
+    before = deadlines.scope().when()
+    await asyncio.sleep(0.001)
+    deadlines.event_arrived()
+    after = deadlines.scope().when()
+    assert before is not None
+    assert after is not None
+    assert after > before
+
+
+@pytest.mark.parametrize(
+    ("total", "left", "kind"),
+    [
+        (0.0, 20.0, "idle_timeout"),
+        (30.0, 20.0, "idle_timeout"),
+        (20.0, 20.0, "total_timeout"),
+        (5.0, 5.0, "total_timeout"),
+    ],
+)
+async def test_total(total: float, left: float, kind: TimeoutKind) -> None:
+    """The nearest limit counts; none of the total means none."""
+    deadlines = Deadlines(Timeouts(first_event=60.0, idle=20.0, total=total))
+    deadlines.event_arrived()
+    assert seconds_left(deadlines) == left
+    assert deadlines.passed().kind == kind
+
+
+async def test_total_runs_over_all_attempts() -> None:
+    """Neither an event nor another attempt starts it anew."""
+    deadlines = Deadlines(Timeouts(first_event=60.0, idle=60.0, total=5.0))
+    before = deadlines.scope().when()
+    await asyncio.sleep(0.001)
+    deadlines.event_arrived()
+    deadlines.start_attempt()
+    assert deadlines.scope().when() == before
+
+
+async def test_limit_that_passed() -> None:
+    """A wait ends at it."""
+    deadlines = Deadlines(Timeouts(first_event=0.0))
+    scope = deadlines.scope()
+    with pytest.raises(TimeoutError):
+        async with scope:
+            await asyncio.Event().wait()
+    assert scope.expired()
+
+
+async def test_limits_by_default() -> None:
+    """Silence always has a limit; a long answer has none."""
+    limits = Timeouts()
+    assert limits.first_event == limits.idle == 300.0
+    assert 0 < limits.connect < limits.first_event
+    assert limits.total == 0.0

@@ -1,0 +1,228 @@
+"""The logs tell how a run went, under one id, and not a word of what was said."""
+
+import json
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from asked_sample import MODEL, RUN_ID, TOOL, asked_of, chat
+from openai_responses.endings import COMPLETED, CUT, ending_of_failure
+from openai_responses.errors import ApiError
+from openai_responses.run_events import Noted, RunEnded, Trace
+from openai_responses.usage import Usage
+from owui_manifold.caller import Caller
+from owui_manifold.job import Asked, Job, prepare_chat
+from owui_manifold.report import (
+    report_end,
+    report_note,
+    report_refusal,
+    report_request,
+    with_error_id,
+)
+from owui_manifold.valves import Valves
+from stand_in_host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+KEY = "sk-canary-5d1f"
+DIARY = "my secret diary"
+LIMIT = ApiError("rate_limit_exceeded", "requests", "input", f"{DIARY}, key {KEY}")
+FAILED = RunEnded(
+    ending_of_failure("failed", LIMIT),
+    Usage(10, 5, 15),
+    trace=Trace("req_1", "gpt-5.6-sol-2026", 200, LIMIT),
+)
+
+
+def asked(valves: dict[str, Any] | None = None, caller: Caller | None = None) -> Asked:
+    """A question with a tool."""
+    given = {"API_KEY": KEY, "LOG_LEVEL": "DEBUG", **(valves or {})}
+    body = chat(DIARY, tools=[TOOL])
+    return asked_of(body, Valves.model_validate(given), caller)
+
+
+async def job_of(valves: dict[str, Any] | None = None) -> Job:
+    """The same, ready to be sent."""
+    return await prepare_chat(asked(valves))
+
+
+def lines_of(job: Job) -> list[tuple[str, str]]:
+    """What the run keeps: level and text."""
+    return [(line.level, line.text) for line in job.asked.log.lines()]
+
+
+def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    """The lines of the audit log."""
+    lines = [record.getMessage() for record in caplog.records]
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+# ---------------------------------------------------------------- lines
+
+
+async def test_request_is_told_by_its_shape(host: StandInHost) -> None:
+    """Counted, not quoted."""
+    job = await job_of()
+
+    report_request(job)
+
+    assert lines_of(job) == [
+        (
+            "DEBUG",
+            "request to api.openai.com: gpt-5.6-sol, 1 input items, 1 tools, stream, "
+            "kept, native events",
+        )
+    ]
+
+
+async def test_request_of_a_plain_caller(host: StandInHost) -> None:
+    """Nothing is kept, nothing is streamed."""
+    job = await prepare_chat(asked(caller=Caller(MODEL, "user-1")))
+
+    report_request(job)
+
+    [(_, line)] = lines_of(job)
+    assert line.endswith("1 tools, no stream, not kept, chunks")
+
+
+async def test_note_is_a_warning(host: StandInHost) -> None:
+    """As the person read it."""
+    job = await job_of()
+
+    report_note(job, Noted("Trying again in 3 s."))
+
+    assert lines_of(job) == [("WARNING", "Trying again in 3 s.")]
+
+
+async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
+    """With the tokens, if they are known, and OpenAI's own id."""
+    job = await job_of()
+    ended = RunEnded(COMPLETED, Usage(10, 5, 15), trace=Trace("req_1"))
+
+    assert report_end(job, ended) is ended
+    assert report_end(job, replace(ended, usage=None)).usage is None
+
+    assert lines_of(job) == [
+        ("DEBUG", "completed, 15 tokens, request id req_1"),
+        ("DEBUG", "completed, request id req_1"),
+    ]
+
+
+async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(
+    host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Everything else of the end stays as it was."""
+    job = await job_of()
+
+    ended = report_end(job, FAILED)
+
+    sentence = f"{FAILED.ending.sentence} (Error id: {RUN_ID})"
+    assert ended == replace(FAILED, ending=replace(FAILED.ending, sentence=sentence))
+    [line] = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert line == (
+        f"{RUN_ID} failed: HTTP 200, code rate_limit_exceeded, type requests, "
+        "param input, request id req_1"
+    )
+
+
+async def test_words_of_the_server_are_in_no_line(
+    host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They may quote a prompt or a key; a code may be none."""
+    job = await job_of()
+    odd = ApiError(DIARY, f"Bearer {KEY}", KEY, f"{DIARY}, key {KEY}")
+
+    report_end(job, FAILED)
+    report_end(job, replace(FAILED, trace=Trace("req_1", "", 400, odd)))
+
+    for told in (caplog.text, job.asked.log.text()):
+        assert DIARY not in told
+        assert KEY not in told
+        assert "HTTP 400, code None, type None, param None" in told
+
+
+@pytest.mark.parametrize("ended", [FAILED, RunEnded(CUT)])
+async def test_sentence_tells_nothing_but_what_it_told(
+    ended: RunEnded, host: StandInHost
+) -> None:
+    """The id is made of chance."""
+    sentence = report_end(await job_of(), ended).ending.sentence
+
+    assert sentence.startswith(ended.ending.sentence)
+    assert DIARY not in sentence
+    assert KEY not in sentence
+
+
+async def test_refusal_of_ours_is_told_with_the_same_id(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """In the chat and in the log."""
+    question = asked()
+
+    sentence = report_refusal(question, "No key yet.")
+
+    assert sentence == with_error_id(question, "No key yet.")
+    assert sentence == f"No key yet. (Error id: {RUN_ID})"
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == f"{RUN_ID} nothing was sent: No key yet."
+
+
+# ---------------------------------------------------------------- audit log
+
+
+@pytest.mark.parametrize("by", ["valve", "environment"])
+async def test_audit_log_has_a_line_for_request_and_end(
+    by: str,
+    host: StandInHost,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Under the id of the run, whatever the level of the log is."""
+    if by == "environment":
+        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", "true")
+    job = await job_of({"AUDIT_LOG": by == "valve", "LOG_LEVEL": "CRITICAL"})
+
+    report_request(job)
+    report_end(job, RunEnded(COMPLETED, trace=Trace("req_1", "gpt-5.6-sol-2026", 200)))
+    report_end(job, FAILED)
+
+    request, success, error = audited(caplog)
+    assert len(caplog.records) == 3
+    assert request["event"] == "responses_api_request"
+    assert (request["tool_count"], request["input_message_count"]) == (1, 1)
+    assert success["event"] == "responses_api_success"
+    assert success["response_model"] == "gpt-5.6-sol-2026"
+    assert error["event"] == "responses_api_error"
+    assert (error["status_code"], error["code"]) == (200, "rate_limit_exceeded")
+    for line in (request, success, error):
+        assert line["request_id"] == RUN_ID
+        assert line["model"] == "gpt-5.6-sol"
+        assert line["base_url_host"] == "api.openai.com"
+    assert DIARY not in caplog.text
+    assert KEY not in caplog.text
+
+
+async def test_audit_log_is_silent_unless_it_is_wanted(
+    host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The other lines come all the same."""
+    job = await job_of()
+
+    report_request(job)
+    report_end(job, RunEnded(COMPLETED))
+    report_end(job, FAILED)
+
+    assert audited(caplog) == []
+    assert len(caplog.records) == 3
+
+
+async def test_audit_lines_are_not_shown_to_anybody(host: StandInHost) -> None:
+    """They belong to the server's log alone."""
+    job = await job_of({"AUDIT_LOG": True})
+
+    report_request(job)
+
+    assert "responses_api_request" not in job.asked.log.text()

@@ -1,0 +1,290 @@
+"""What valves come to: where to send, how long to wait, what to ask for."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.deadlines import Timeouts
+from openai_responses.endpoint import Network
+from openai_responses.errors import InvalidRequest
+from openai_responses.request import Settings
+from openai_responses.retries import RetryPolicy
+from owui_manifold.learned import Learned
+from owui_manifold.settings import (
+    chosen_settings,
+    endpoint_of,
+    extra_headers,
+    limits_of,
+    log_level,
+    secrets_of,
+)
+from owui_manifold.valves import UserValves, Valves
+
+TOOL = {"type": "function", "name": "now"}
+
+
+def valves(**given: Any) -> Valves:
+    """Settings as they are stored."""
+    return Valves.model_validate({"API_KEY": "sk-1", **given})
+
+
+def chosen(
+    administrator: dict[str, Any],
+    user: dict[str, Any] | None = None,
+    streams: bool = True,
+    refused: Learned | None = None,
+) -> Settings:
+    """What holds for a request with one tool."""
+    return chosen_settings(
+        Valves.model_validate(administrator),
+        UserValves.model_validate(user or {}),
+        streams=streams,
+        tools=[TOOL],
+        refused=refused or Learned(),
+    )
+
+
+# ---------------------------------------------------------------- where to
+
+
+def test_plain_valves_lead_to_openai() -> None:
+    """With the key and nothing else."""
+    endpoint = endpoint_of(valves())
+
+    assert endpoint.url("/responses") == "https://api.openai.com/v1/responses"
+    assert endpoint.headers() == {
+        "Authorization": "Bearer sk-1",
+        "Content-Type": "application/json",
+    }
+    assert endpoint.network == Network()
+    assert endpoint.strict is False
+
+
+def test_every_valve_of_the_connection_arrives() -> None:
+    """Without the white space of a copy and paste."""
+    endpoint = endpoint_of(
+        valves(
+            BASE_URL="https://gateway.example/openai",
+            API_KEY=" sk-1\n",
+            ORGANIZATION=" org-1 ",
+            PROJECT=" proj-1 ",
+            EXTRA_HEADERS='{"X-Team": "blue"}',
+            COMPATIBILITY="strict",
+            VERIFY_SSL=False,
+            CA_BUNDLE=" /certificates.pem ",
+            PROXY=" http://proxy:3128 ",
+        )
+    )
+
+    assert endpoint.url("/responses") == "https://gateway.example/openai/responses"
+    assert endpoint.headers() == {
+        "Authorization": "Bearer sk-1",
+        "Content-Type": "application/json",
+        "OpenAI-Organization": "org-1",
+        "OpenAI-Project": "proj-1",
+        "X-Team": "blue",
+    }
+    assert endpoint.network == Network(False, "/certificates.pem", "http://proxy:3128")
+    assert endpoint.strict is True
+
+
+@pytest.mark.parametrize("key", ["", " \n"])
+def test_no_key_says_who_has_to_do_what(key: str) -> None:
+    """And where."""
+    with pytest.raises(InvalidRequest) as caught:
+        endpoint_of(valves(API_KEY=key))
+
+    assert "no API key yet" in str(caught.value)
+    assert "set API_KEY in the valves of this pipe" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        ("", {}),
+        (" \n", {}),
+        ("{}", {}),
+        ('{"X-Team": "blue", "X-Cost": "7"}', {"X-Team": "blue", "X-Cost": "7"}),
+    ],
+)
+def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) -> None:
+    """Or nothing."""
+    assert extra_headers(text) == headers
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["X-Team: hunter2", '["hunter2"]', '"hunter2"', '{"hunter2": 7}', "{", "null"],
+)
+def test_other_headers_give_a_sentence_without_them(text: str) -> None:
+    """They may hold a secret."""
+    with pytest.raises(InvalidRequest) as caught:
+        endpoint_of(valves(EXTRA_HEADERS=text))
+
+    assert str(caught.value).startswith("EXTRA_HEADERS is not a JSON object of texts.")
+    assert "hunter2" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- how long, how often
+
+
+def test_limits_are_those_of_the_valves() -> None:
+    """Four timeouts, two numbers of retries."""
+    limits = limits_of(
+        valves(
+            CONNECT_TIMEOUT_SECONDS=5,
+            FIRST_EVENT_TIMEOUT_SECONDS=60,
+            IDLE_TIMEOUT_SECONDS=70,
+            TOTAL_TIMEOUT_SECONDS=80,
+            MAX_RETRIES=3,
+            MAX_RETRY_WAIT_SECONDS=9,
+        ),
+        tools_ran=False,
+    )
+
+    assert limits.timeouts == Timeouts(5, 60, 70, 80)
+    assert limits.retries == RetryPolicy(3, 9)
+
+
+def test_nothing_is_sent_again_after_a_tool_ran() -> None:
+    """Whatever the administrator allows."""
+    limits = limits_of(valves(MAX_RETRIES=5), tools_ran=True)
+
+    assert limits.retries.max_retries == 0
+    assert limits.timeouts == limits_of(valves(), tools_ran=False).timeouts
+
+
+# ---------------------------------------------------------------- what to ask for
+
+
+def test_user_who_inherits_gets_what_the_administrator_set() -> None:
+    """And leaves effort and verbosity to the model."""
+    assert chosen({"REASONING_SUMMARY": "concise"}) == Settings(
+        effort=None,
+        summary="concise",
+        verbosity=None,
+        stream=True,
+        encrypted_reasoning=True,
+        tools=[TOOL],
+    )
+
+
+def test_users_own_choice_wins() -> None:
+    """In everything that is the user's to choose."""
+    user = {
+        "REASONING_EFFORT": "high",
+        "REASONING_SUMMARY": "detailed",
+        "VERBOSITY": "low",
+    }
+
+    settings = chosen({"REASONING_SUMMARY": "disabled"}, user)
+
+    assert settings.effort == "high"
+    assert settings.summary == "detailed"
+    assert settings.verbosity == "low"
+
+
+@pytest.mark.parametrize(
+    ("administrator", "user"), [("disabled", "inherit"), ("auto", "disabled")]
+)
+def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
+    """Whoever disabled it."""
+    settings = chosen({"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user})
+
+    assert settings.summary is None
+
+
+@pytest.mark.parametrize(
+    ("streams", "enabled", "refused", "stream"),
+    [
+        (True, True, Learned(), True),
+        (True, True, Learned(summary=True), True),
+        (True, True, Learned(stream=True), False),
+        (True, False, Learned(), False),
+        (False, True, Learned(), False),
+    ],
+)
+def test_stream_needs_the_caller_the_valve_and_the_server(
+    streams: bool, enabled: bool, refused: Learned, stream: bool
+) -> None:
+    """Two of them are not enough."""
+    settings = chosen({"ENABLE_STREAM": enabled}, streams=streams, refused=refused)
+
+    assert settings.stream is stream
+
+
+@pytest.mark.parametrize(
+    ("refused", "summary"),
+    [
+        (Learned(), "detailed"),
+        (Learned(summary=True), None),
+        (Learned(stream=True), "detailed"),
+    ],
+)
+def test_refused_summary_is_not_asked_for_again(
+    refused: Learned, summary: str | None
+) -> None:
+    """Even where a user wants it."""
+    settings = chosen({}, {"REASONING_SUMMARY": "detailed"}, refused=refused)
+
+    assert settings.summary == summary
+
+
+@pytest.mark.parametrize(
+    ("persist", "asks"),
+    [("disabled", False), ("response", True), ("conversation", True)],
+)
+def test_reasoning_is_asked_for_when_it_is_carried(persist: str, asks: bool) -> None:
+    """Between the rounds of one answer too."""
+    assert chosen({"PERSIST_REASONING_TOKENS": persist}).encrypted_reasoning is asks
+
+
+@pytest.mark.parametrize(
+    ("administrator", "user", "level"),
+    [
+        ("WARNING", "inherit", "WARNING"),
+        ("WARNING", "DEBUG", "DEBUG"),
+        ("DEBUG", "CRITICAL", "CRITICAL"),
+    ],
+)
+def test_level_of_the_log_is_the_users_for_its_own_chats(
+    administrator: str, user: str, level: str
+) -> None:
+    """Or the administrator's."""
+    own = UserValves.model_validate({"LOG_LEVEL": user})
+
+    assert log_level(valves(LOG_LEVEL=administrator), own) == level
+
+
+# ---------------------------------------------------------------- what is secret
+
+
+def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key in use, the proxy, the seal, each header."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    given = valves(
+        API_KEY="",
+        PROXY="http://ada:hunter2@proxy:1",
+        STORE_ENCRYPTION_KEY="long and random",
+        EXTRA_HEADERS='{"X-One": "first", "X-Two": "second"}',
+    )
+
+    assert set(secrets_of(given)) == {
+        "sk-environment",
+        "http://ada:hunter2@proxy:1",
+        "long and random",
+        "first",
+        "second",
+    }
+
+
+def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
+    """Whoever mistyped them meant them."""
+    assert "X-Team: hunter2" in secrets_of(valves(EXTRA_HEADERS="X-Team: hunter2"))
+
+
+def test_nothing_set_is_no_secret() -> None:
+    """An empty text would be found everywhere."""
+    blank = valves(API_KEY=" ", PROXY=" ", EXTRA_HEADERS='{"X-Team": " "}')
+
+    assert secrets_of(blank) == []
