@@ -51,7 +51,7 @@ from pathlib import Path
 from threading import Lock
 from traceback import extract_tb
 from typing import Any, Literal, NamedTuple, Self, TypeGuard
-from urllib.parse import SplitResult, quote, quote_plus, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -297,6 +297,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "administrator to change the rights of the key's project.",
         "404": "There is no Responses API at BASE_URL. An administrator has to check "
         "BASE_URL in the valves of this pipe.",
+        "407": "The proxy on the way to the model's server does not let us through. An "
+        "administrator has to check PROXY in the valves of this pipe.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and pictures.",
         "429": _RATE_LIMIT,
@@ -1085,6 +1087,10 @@ class Deadlines:
         """Wait for the next event from now on."""
         now = asyncio.get_running_loop().time()
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+
+    def leave(self, seconds: float) -> bool:
+        """Say whether the total limit leaves time for a wait."""
+        return asyncio.get_running_loop().time() + seconds < self._end
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
@@ -2002,10 +2008,7 @@ def _network_sentence(error: Exception, host: str) -> str:
     """Return what to tell of a connection that did not come about."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return (
-                "The proxy on the way to the model's server does not let us through. "
-                "An administrator has to check PROXY in the valves of this pipe."
-            )
+            return SENTENCES["refused"]["407"]
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
             return (
                 f"The certificate of {host} is not trusted here. An administrator has "
@@ -2786,7 +2789,7 @@ async def run(
         except ResponsesError as caught:
             error = caught
         note = again.after(error, turn)
-        if note is None:
+        if note is None or not line.deadlines.leave(again.wait):
             break
         yield note
         await asyncio.sleep(again.wait)
@@ -3348,11 +3351,17 @@ def _shown_reasoning(item: Item, seconds: int) -> Item:
     """Return a thought with its texts as one part each, and how long it took."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
-        parts = [part for part in item.get(key) or () if part.get("text")]
+        parts = [part for part in _parts_of(item.get(key)) if part_text(part)]
         if parts:
-            text = "\n\n".join(part["text"] for part in parts)
+            text = "\n\n".join(map(part_text, parts))
             shown[key] = [{**parts[0], "text": text}]
     return shown
+
+
+def _parts_of(content: object) -> list[Item]:
+    """Return the parts of a content; other servers send what they like."""
+    rows = content if isinstance(content, list) else []
+    return [row for row in rows if isinstance(row, dict)]
 
 
 def _text_part(text: str) -> Item:
@@ -3911,6 +3920,8 @@ def read_messages(
     The system messages at the head, in order, are the instructions; later ones stand
     at their place. Raises InvalidRequest for what the API cannot take.
     """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
     head = 0
     while head < len(messages) and messages[head].get("role") == "system":
         head += 1
@@ -4765,8 +4776,10 @@ def secrets_of(valves: Valves) -> list[str]:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
     except InvalidRequest:
         headers = [valves.EXTRA_HEADERS]
-    secrets = [valves.effective_key(), valves.PROXY, valves.STORE_ENCRYPTION_KEY]
-    return [secret for secret in (*secrets, *headers) if secret.strip()]
+    proxy = url_parts(valves.PROXY.strip())
+    password = unquote(proxy.password or "") if proxy else ""
+    secrets = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *headers]
+    return [text for text in (*secrets, valves.PROXY, password) if text.strip()]
 
 
 def _chosen(user: str, administrator: str | None) -> str | None:
@@ -5247,9 +5260,12 @@ class Pipe:
         except Exception as error:
             return error_chunk(_our_fault(asked, error))
         result = completion(ended, *_heading(asked))
-        if asked.caller.host_reads and view.items:
-            result["output"] = view.items
-        return result
+        if not asked.caller.host_reads:
+            return result
+        # The page shows no finish_reason: an answer that ended early needs its words.
+        failure = ended.ending.is_failure
+        told = error_chunk(ended.ending.sentence) if failure else {}
+        return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, asked: Asked) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""

@@ -42,6 +42,10 @@ class Deadlines:
         now = asyncio.get_running_loop().time()
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
+    def leave(self, seconds: float) -> bool:
+        """Say whether the total limit leaves time for a wait."""
+        return asyncio.get_running_loop().time() + seconds < self._end
+
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))

@@ -138,6 +138,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "administrator to change the rights of the key's project.",
         "404": "There is no Responses API at BASE_URL. An administrator has to check "
         "BASE_URL in the valves of this pipe.",
+        "407": "The proxy on the way to the model's server does not let us through. An "
+        "administrator has to check PROXY in the valves of this pipe.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and pictures.",
         "429": _RATE_LIMIT,

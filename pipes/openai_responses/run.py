@@ -57,7 +57,7 @@ async def run(
         except ResponsesError as caught:
             error = caught
         note = again.after(error, turn)
-        if note is None:
+        if note is None or not line.deadlines.leave(again.wait):
             break
         yield note
         await asyncio.sleep(again.wait)

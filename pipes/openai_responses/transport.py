@@ -246,10 +246,7 @@ def _network_sentence(error: Exception, host: str) -> str:
     """Return what to tell of a connection that did not come about."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return (
-                "The proxy on the way to the model's server does not let us through. "
-                "An administrator has to check PROXY in the valves of this pipe."
-            )
+            return SENTENCES["refused"]["407"]
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
             return (
                 f"The certificate of {host} is not trusted here. An administrator has "

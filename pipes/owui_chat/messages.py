@@ -54,6 +54,8 @@ def read_messages(
     The system messages at the head, in order, are the instructions; later ones stand
     at their place. Raises InvalidRequest for what the API cannot take.
     """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
     head = 0
     while head < len(messages) and messages[head].get("role") == "system":
         head += 1

@@ -116,9 +116,12 @@ class Pipe:
         except Exception as error:
             return error_chunk(_our_fault(asked, error))
         result = completion(ended, *_heading(asked))
-        if asked.caller.host_reads and view.items:
-            result["output"] = view.items
-        return result
+        if not asked.caller.host_reads:
+            return result
+        # The page shows no finish_reason: an answer that ended early needs its words.
+        failure = ended.ending.is_failure
+        told = error_chunk(ended.ending.sentence) if failure else {}
+        return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, asked: Asked) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""

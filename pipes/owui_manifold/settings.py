@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from urllib.parse import unquote
 
 from openai_responses.deadlines import Timeouts
-from openai_responses.endpoint import Endpoint, Network
+from openai_responses.endpoint import Endpoint, Network, url_parts
 from openai_responses.errors import InvalidRequest
 from openai_responses.exchange import Limits
 from openai_responses.items import Item
@@ -100,8 +101,10 @@ def secrets_of(valves: Valves) -> list[str]:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
     except InvalidRequest:
         headers = [valves.EXTRA_HEADERS]
-    secrets = [valves.effective_key(), valves.PROXY, valves.STORE_ENCRYPTION_KEY]
-    return [secret for secret in (*secrets, *headers) if secret.strip()]
+    proxy = url_parts(valves.PROXY.strip())
+    password = unquote(proxy.password or "") if proxy else ""
+    secrets = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *headers]
+    return [text for text in (*secrets, valves.PROXY, password) if text.strip()]
 
 
 def _chosen(user: str, administrator: str | None) -> str | None:

@@ -152,16 +152,18 @@ async def test_regenerate_leaves_the_first_answer_out(
 
 @pytest.mark.asyncio
 async def test_stop_closes_the_connection_and_keeps_the_text(
-    tab: Tab, simulator: Simulator
+    tab: Tab, simulator: Simulator, server: OpenWebUI
 ) -> None:
     """The upstream work ends, what was shown stays, and the chat goes on."""
     turn = await tab.begin(NEW, "sim:slow")
     await turn.until(lambda seen: len(seen.text) > 60, seconds=20)
 
+    before = len(server.log())
     await tab.stop(turn)
+    await simulator.closed_early(timeout=1.0)
     await tab.settle(turn)
 
-    await simulator.closed_early()
+    assert "ERROR" not in server.log()[before:]
     assert simulator.open_streams == 0
     stored = await tab.message(turn)
     assert len(stored["content"]) > 60

@@ -95,6 +95,21 @@ async def test_usage_of_an_incomplete_answer_is_kept(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("scenario", ["incomplete", "failed", "chat,status=500"])
+async def test_a_page_with_streaming_off_says_so_too(
+    tab: Tab, now: Any, simulator: Simulator, scenario: str
+) -> None:
+    """The sentence is stored with the answer, the text is kept."""
+    async with now:
+        turn = await tab.send(MODEL, f"sim:{scenario}", body={"stream": False})
+
+    stored = await tab.message(turn)
+    assert ERROR_ID.search(sentence_of(stored))
+    if scenario == "incomplete":
+        assert "This is turn 1." in stored["content"]
+
+
+@pytest.mark.asyncio
 async def test_a_silence_ends(tab: Tab, admin: User, simulator: Simulator) -> None:
     """The total limit serves here, because the idle one is at least 30 seconds."""
     async with valves_changed(admin, PIPE, TOTAL_TIMEOUT_SECONDS=1.5):

@@ -84,6 +84,15 @@ async def test_total_runs_over_all_attempts() -> None:
     assert deadlines.scope().when() == before
 
 
+@pytest.mark.parametrize(
+    ("total", "wait", "is_left"),
+    [(0.0, 1e9, True), (30.0, 20.0, True), (30.0, 40.0, False)],
+)
+async def test_wait_within_the_total(total: float, wait: float, is_left: bool) -> None:
+    """A wait that the total limit would cut off is none."""
+    assert Deadlines(Timeouts(total=total)).leave(wait) is is_left
+
+
 async def test_limit_that_passed() -> None:
     """A wait ends at it."""
     deadlines = Deadlines(Timeouts(first_event=0.0))

@@ -3,7 +3,7 @@
 import re
 import string
 from collections.abc import Iterator, Mapping
-from typing import get_args
+from typing import Literal, get_args
 
 import pytest
 from hypothesis import given
@@ -238,7 +238,7 @@ def test_incomplete(reason: str | None, words: str) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["failed", "error"])
-def test_failure(kind: str, error: ApiError, words: str) -> None:
+def test_failure(kind: Literal["failed", "error"], error: ApiError, words: str) -> None:
     """A code that we know has words of its own, another one is told."""
     ending = ending_of_failure(kind, error)
     assert ending.kind == kind

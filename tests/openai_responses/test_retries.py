@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses.errors import ApiError
+from openai_responses.errors import ApiError, Setback
 from openai_responses.retries import (
     QUOTA_CODES,
     RetryPolicy,
-    Setback,
     read_setback,
     retry_wait,
 )
@@ -39,7 +38,7 @@ def test_no_answer_at_all_is_tried_again() -> None:
     assert wait(Setback()) == 0.5
 
 
-@pytest.mark.parametrize("code", sorted(QUOTA_CODES) + ["team_spend_limit_exceeded"])
+@pytest.mark.parametrize("code", [*sorted(QUOTA_CODES), "team_spend_limit_exceeded"])
 @pytest.mark.parametrize("as_type", [False, True])
 def test_a_used_up_quota_is_never_tried_again(code: str, as_type: bool) -> None:
     """Not even when the server says so."""

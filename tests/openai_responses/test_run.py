@@ -2,30 +2,48 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 import pytest
-import pytest_asyncio
 from aiohttp import web
 
 import wire_events as wire
-from openai_responses.endings import COMPLETED, CUT
+from openai_responses.endings import COMPLETED, CUT, EndingKind
 from openai_responses.endpoint import Endpoint
 from openai_responses.exchange import Limits
-from openai_responses.request import ResponsesRequest
 from openai_responses.run import run
-from openai_responses.run_events import Grew, RunEnded, RunEvent, TurnEnded, joined
+from openai_responses.run_events import (
+    Grew,
+    RunEnded,
+    RunEvent,
+    Trace,
+    TurnEnded,
+    joined,
+)
 from openai_responses.transport import Connections
 from openai_responses.usage import Usage
 from run_log import log_of
+from runs import (
+    AT_ONCE,
+    CANARY,
+    asking,
+    end_of,
+    limits,
+    report,
+    report_of,
+    simulated,
+)
 from simulator import Simulator
 from upstream import (
     Answerer,
     Upstream,
     breaking,
+    hang_up,
     replying,
+    silence,
     stalling,
     started,
     streaming,
@@ -33,9 +51,6 @@ from upstream import (
 )
 
 pytestmark = pytest.mark.asyncio
-
-CANARY = "sk-proj-CANARY123"
-AT_ONCE = Limits(join_seconds=0.0)
 
 HELLO = wire.whole_stream(wire.reasoning(["Hm"], at=0), wire.message("Hel", "lo", at=1))
 HELLO_LOG = [
@@ -50,53 +65,14 @@ HELLO_LOG = [
 ]
 
 
-def asking(said: str = "Hi", stream: bool = True) -> ResponsesRequest:
-    """Return a request that says this."""
-    items = [{"role": "user", "content": said}]
-    return ResponsesRequest(model="gpt-5.6-sol", input=items, stream=stream)
-
-
-async def report(
-    connections: Connections,
-    endpoint: Endpoint,
-    request: ResponsesRequest | None = None,
-    limits: Limits = AT_ONCE,
-) -> list[RunEvent]:
-    """Return what a run reports; its last event, and only that, says how it ended."""
-    events = [e async for e in run(request or asking(), endpoint, connections, limits)]
-    assert [isinstance(e, RunEnded) for e in events] == [False] * (len(events) - 1) + [
-        True
-    ]
-    assert CANARY not in repr(events[-1])
-    return events
-
-
-async def report_of(connections: Connections, answer: Answerer) -> list[RunEvent]:
-    """Return what a run reports against a server that answers so."""
-    async with Upstream(answer) as upstream:
-        return await report(connections, upstream.endpoint)
-
-
-def end_of(events: list[RunEvent]) -> RunEnded:
-    """Return the last event of a run."""
-    assert isinstance(events[-1], RunEnded)
-    return events[-1]
-
-
-@pytest_asyncio.fixture
-async def sim() -> AsyncIterator[Simulator]:
-    """Return a strict server."""
-    async with Simulator() as simulator:
-        yield simulator
-
-
 async def test_stream(connections: Connections) -> None:
     """Events come in order, deltas joined, the items and the usage at the end."""
     events = await report_of(connections, streaming(wire.on_the_wire(*HELLO)))
     assert log_of(events) == HELLO_LOG
     usage = Usage(30, 12, 42, 20, 4, 5)
     output = tuple(wire.items_of(HELLO))
-    assert end_of(events) == RunEnded(COMPLETED, usage, usage, output)
+    trace = Trace(model="gpt-5.6-sol", status=200)
+    assert end_of(events) == RunEnded(COMPLETED, usage, usage, output, trace)
 
 
 async def test_stream_byte_by_byte(connections: Connections) -> None:
@@ -118,9 +94,8 @@ async def test_request_that_is_not_streamed(
     connections: Connections, sim: Simulator
 ) -> None:
     """The same server tells the same both ways."""
-    endpoint = Endpoint(sim.base_url, sim.api_key)
     streamed, whole = [
-        await report(connections, endpoint, asking("sim:short", stream=stream))
+        await report(connections, simulated(sim), asking("sim:short", stream=stream))
         for stream in (True, False)
     ]
     assert [r.body["stream"] for r in sim.requests] == [True, False]
@@ -144,8 +119,14 @@ async def test_request_that_is_not_streamed(
         ("error-first", "error", "server_is_overloaded"),
         ("cut", "cut", None),
         ("drop", "cut", None),
-        ("html-200", "refused", None),
+        ("html-200", "unreadable", None),
         ("html-error", "refused", None),
+        ("json-error-200", "refused", "server_error"),
+        ("detail-error", "refused", None),
+        ("empty-200", "unreadable", None),
+        ("quota", "refused", "insufficient_quota"),
+        ("spend-limit", "refused", "organization_spend_limit_exceeded"),
+        ("500", "refused", "server_error"),
     ],
 )
 async def test_scenarios(
@@ -156,7 +137,7 @@ async def test_scenarios(
         {"type": "function", "name": "get_weather", "parameters": None, "strict": False}
     ]
     request = asking(f"sim:{spec}").model_copy(update={"tools": tools})
-    events = await report(connections, Endpoint(sim.base_url, sim.api_key), request)
+    events = await report(connections, simulated(sim), request)
     ending = end_of(events).ending
     assert (ending.kind, ending.code) == (kind, code)
     assert bool(ending.sentence) == (kind != "completed")
@@ -227,12 +208,7 @@ async def test_run_that_is_cancelled_before_the_answer(
     connections: Connections,
 ) -> None:
     """The same while the server has not said a word."""
-
-    async def answer(_: web.Request) -> web.StreamResponse:
-        await asyncio.Event().wait()
-        return web.Response()
-
-    async with Upstream(answer) as upstream:
+    async with Upstream(silence) as upstream:
         task = asyncio.create_task(report(connections, upstream.endpoint))
         await until(lambda: len(upstream.requests) == 1)
         task.cancel()
@@ -253,16 +229,31 @@ async def test_cut_stream(connections: Connections, answer: Any) -> None:
         "1 text 0: Hello",
         "run cut",
     ]
-    assert end_of(events) == RunEnded(CUT, None, None, tuple(wire.items_of(first)))
+    assert end_of(events) == RunEnded(
+        CUT, None, None, tuple(wire.items_of(first)), Trace(status=200)
+    )
 
 
-async def test_stream_that_ends_before_it_began(connections: Connections) -> None:
-    """Nothing arrived, and that is told too."""
-    events = await report_of(connections, streaming())
-    assert log_of(events) == ["run cut"]
-    events = await report_of(connections, breaking(wire.on_the_wire(wire.created())))
-    assert log_of(events) == ["run refused"]
-    assert "broke" in end_of(events).ending.sentence
+CREATED = wire.on_the_wire(wire.created())
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (streaming(), "unreadable", "not as the Responses API does"),
+        (streaming(b": hello\n\n"), "unreadable", "not as the Responses API does"),
+        (breaking(b""), "unreachable", "broke"),
+        (streaming(CREATED), "cut", "broke"),
+        (breaking(CREATED), "cut", "broke"),
+    ],
+)
+async def test_stream_that_ends_before_it_began(
+    connections: Connections, answer: Answerer, kind: str, words: str
+) -> None:
+    """Nothing arrived that could be shown, and that is told too."""
+    events = await report_of(connections, answer)
+    assert log_of(events) == [f"run {kind}"]
+    assert words in end_of(events).ending.sentence
 
 
 async def test_last_event_without_a_blank_line(connections: Connections) -> None:
@@ -292,14 +283,19 @@ async def test_malformed_event(
     chunks = [before, broken, after]
     answer = streaming(b"".join(chunks)) if together else streaming(*chunks)
     events = await report_of(connections, answer)
-    assert log_of(events)[-3:] == ["0 text 0: Hello", "0 ended message", "run cut"]
+    assert log_of(events)[-3:] == [
+        "0 text 0: Hello",
+        "0 ended message",
+        "run malformed",
+    ]
     assert len(end_of(events).output) == 1
 
 
 async def test_malformed_event_at_the_start(connections: Connections) -> None:
-    """Nothing was shown yet: the sentence says what is wrong."""
+    """Nothing was shown, and the sentence says what is wrong."""
     events = await report_of(connections, streaming(b"data: {no json\n\n"))
-    assert "not JSON" in end_of(events).ending.sentence
+    assert log_of(events) == ["run malformed"]
+    assert "cannot be read" in end_of(events).ending.sentence
 
 
 async def test_events_after_the_end(connections: Connections) -> None:
@@ -326,10 +322,8 @@ def error_body(**fields: str) -> str:
         (replying(error_body(), 500), "(HTTP 500)"),
         (replying(error_body(), 503), "overloaded"),
         (replying(error_body(), 400), "refused the request with HTTP 400."),
-        (replying(f"<html>{CANARY}</html>", 502, "text/html"), "(HTTP 502)"),
-        (replying("", 500), "(HTTP 500)"),
-        (replying(f"<html>{CANARY}</html>", 200, "text/html"), "not as the Responses"),
-        (replying(error_body(), 200), "(HTTP 500)"),
+        (replying(error_body(), 200), "reported an error. Try again."),
+        (replying(error_body(code="server_error"), 200), "error of its own"),
     ],
 )
 async def test_refusals(connections: Connections, answer: Answerer, words: str) -> None:
@@ -337,7 +331,72 @@ async def test_refusals(connections: Connections, answer: Answerer, words: str) 
     events = await report_of(connections, answer)
     assert log_of(events) == ["run refused"]
     assert words in end_of(events).ending.sentence
-    assert CANARY not in repr(events)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (200, "unreadable", "not as the Responses API does"),
+        (400, "refused", "refused the request with HTTP 400."),
+        (401, "refused", "does not accept the API key"),
+        (403, "refused", "may not use gpt-5.6-sol"),
+        (404, "refused", "no Responses API at BASE_URL"),
+        (429, "refused", "rate limit"),
+        (500, "refused", "(HTTP 500)"),
+        (502, "refused", "(HTTP 502)"),
+    ],
+)
+@pytest.mark.parametrize(
+    "answer_with",
+    [
+        partial(replying, f"<html>{CANARY}</html>", content_type="text/html"),
+        partial(replying, ""),
+        partial(replying, "", content_type="application/octet-stream"),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+async def test_pages_and_empty_bodies(
+    connections: Connections,
+    status: int,
+    kind: str,
+    words: str,
+    answer_with: Callable[..., Answerer],
+    stream: bool,
+) -> None:
+    """The status says enough, and with a good one, that it is no answer."""
+    async with Upstream(answer_with(status=status)) as upstream:
+        request = asking(stream=stream)
+        events = await report(connections, upstream.endpoint, request)
+    assert log_of(events) == [f"run {kind}"]
+    assert words in end_of(events).ending.sentence
+
+
+BEGUN = wire.on_the_wire(wire.created(), *wire.message("Hello")[:3])
+WAYS: dict[str, tuple[Answerer, Limits]] = {
+    "completed": (streaming(wire.on_the_wire(*HELLO)), AT_ONCE),
+    "incomplete": (streaming(wire.on_the_wire(wire.ended("incomplete"))), AT_ONCE),
+    "failed": (streaming(wire.on_the_wire(wire.ended("failed"))), AT_ONCE),
+    "error": (streaming(wire.on_the_wire(wire.error_flat("odd"))), AT_ONCE),
+    "refused": (replying("", 400), AT_ONCE),
+    "unreachable": (hang_up, AT_ONCE),
+    "unreadable": (replying("", 200), AT_ONCE),
+    "malformed": (streaming(b"data: {no json\n\n"), AT_ONCE),
+    "cut": (streaming(BEGUN), AT_ONCE),
+    "first_event_timeout": (silence, limits(first_event=0.05)),
+    "idle_timeout": (stalling(BEGUN), limits(idle=0.05)),
+    "total_timeout": (stalling(BEGUN), limits(total=0.2)),
+}
+
+
+@pytest.mark.parametrize("kind", get_args(EndingKind))
+async def test_every_kind_of_ending(connections: Connections, kind: str) -> None:
+    """A run can end in each way, with what the log needs to know of it."""
+    if kind == "invalid":
+        events = await report(connections, Endpoint("nowhere", ""))
+    else:
+        events = await report_of(connections, *WAYS[kind])
+    assert log_of(events)[-1] == f"run {kind}"
+    assert bool(end_of(events).ending.sentence) == (kind != "completed")
 
 
 @pytest.mark.parametrize(
@@ -354,103 +413,37 @@ async def test_secrets_in_events(connections: Connections, event: wire.Event) ->
     events = await report_of(connections, streaming(wire.on_the_wire(event)))
     ending = end_of(events).ending
     assert ending.is_failure
-    assert CANARY not in repr(events)
+    assert CANARY not in repr(ending)
 
 
 @pytest.mark.parametrize(
-    ("base_url", "words"),
+    ("base_url", "kind", "words"),
     [
-        ("nowhere", "BASE_URL is not an http"),
-        (f"http://user:{CANARY}@127.0.0.1/v1", "user name or a password"),
-        ("http://127.0.0.1:1/v1", "127.0.0.1 cannot be reached"),
+        ("nowhere", "invalid", "BASE_URL is not an http"),
+        (f"http://user:{CANARY}@127.0.0.1/v1", "invalid", "user name or a password"),
+        ("http://127.0.0.1:1/v1", "unreachable", "127.0.0.1 cannot be reached"),
     ],
 )
 async def test_address_that_does_not_work(
-    connections: Connections, base_url: str, words: str
+    connections: Connections, base_url: str, kind: str, words: str
 ) -> None:
     """That is an ending as well."""
     events = await report(connections, Endpoint(base_url, CANARY))
-    assert log_of(events) == ["run refused"]
+    assert log_of(events) == [f"run {kind}"]
     assert words in end_of(events).ending.sentence
+    assert CANARY not in repr(events)
 
 
-class Teller:
-    """A server that says the next thing when it is told to."""
-
-    def __init__(self) -> None:
-        self._next: asyncio.Queue[bytes | None] = asyncio.Queue()
-
-    def say(self, *events: wire.Event) -> None:
-        """Send each of these events in a chunk of its own."""
-        for event in events:
-            self._next.put_nowait(wire.on_the_wire(event))
-
-    def stop(self) -> None:
-        """End the body."""
-        self._next.put_nowait(None)
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Be the server."""
-        stream = await started(request)
-        while (chunk := await self._next.get()) is not None:
-            await stream.write(chunk)
-            await asyncio.sleep(0.005)  # so that the client may read it
-        return stream
-
-
-@pytest.mark.parametrize(
-    ("announced", "grow", "kind", "seconds"),
-    [
-        (wire.message_item(), wire.text_delta, "text", 0.5),
-        (
-            wire.reasoning_item(),
-            lambda text: {
-                "type": "response.reasoning_summary_text.delta",
-                "output_index": 0,
-                "summary_index": 0,
-                "delta": text,
-            },
-            "summary",
-            2.5,  # reasoning waits for a fifth of it
-        ),
-    ],
-)
-async def test_deltas_are_joined_by_time(
-    connections: Connections, announced: wire.Item, grow: Any, kind: str, seconds: float
-) -> None:
-    """The first delta is shown at once; those of a moment are shown together."""
-    teller = Teller()
-    teller.say(wire.added(announced), grow("one "))
-    async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
-        limits = Limits(join_seconds=seconds)
-        events = run(asking(), upstream.endpoint, connections, limits)
-        async with aclosing(events):
-            assert log_of([await anext(events), await anext(events)])[1:] == [
-                f"0 {kind} 0: one "
-            ]
-            teller.say(*(grow(f"{number} ") for number in range(2, 12)))
-            assert log_of([await anext(events)]) == [
-                f"0 {kind} 0: " + "".join(f"{number} " for number in range(2, 12))
-            ]
-            teller.say(wire.completed())
-            teller.stop()
-            rest = [event async for event in events]
-    assert log_of(rest)[-2:] == ["turn completed", "run completed"]
-
-
-async def test_deltas_are_not_joined_without_a_window(
-    connections: Connections,
-) -> None:
-    """A join time of nothing shows each chunk as it comes."""
-    teller = Teller()
-    async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
-        events = run(asking(), upstream.endpoint, connections, AT_ONCE)
-        async with aclosing(events):
-            teller.say(wire.added(wire.message_item()))
-            await anext(events)
-            for number in range(20):
-                teller.say(wire.text_delta(f"{number} "))
-                assert log_of([await anext(events)]) == [f"0 text 0: {number} "]
+async def test_trace(connections: Connections) -> None:
+    """The log learns what it needs of an answer, and of a refusal."""
+    named = {"x-request-id": "req_1"}
+    body = json.dumps(HELLO[-1]["response"])
+    answer = replying(body, headers=named)
+    trace = end_of(await report_of(connections, answer)).trace
+    assert trace == Trace("req_1", "gpt-5.6-sol", 200)
+    answer = replying(error_body(code="odd"), 400, headers=named)
+    trace = end_of(await report_of(connections, answer)).trace
+    assert (trace.request_id, trace.status, trace.error.code) == ("req_1", 400, "odd")
 
 
 @pytest.mark.parametrize("count", [2000, 4000])
@@ -471,9 +464,8 @@ async def test_long_answer_of_the_simulator(
     connections: Connections, sim: Simulator
 ) -> None:
     """Joining by time makes few events of many deltas."""
-    endpoint = Endpoint(sim.base_url, sim.api_key)
     request = asking("sim:long,deltas=2000")
-    events = await report(connections, endpoint, request, Limits())
+    events = await report(connections, simulated(sim), request, Limits())
     shown = [e for e in events if isinstance(e, Grew) and e.kind == "text"]
     assert len("".join(event.text for event in shown).split()) == 2000
     assert len(shown) < 1000

@@ -189,9 +189,14 @@ async def test_refusal_that_does_not_end(connections: Connections) -> None:
 
 async def test_refusal_of_many_megabytes(connections: Connections) -> None:
     """Only its beginning is read."""
-    page = b"x" * 40 * 1024 * 1024
-    async with Upstream(replying(page, 502)) as upstream:
-        with pytest.raises(ApiRefused, match=r"HTTP 502"):
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        page = await started(request, 502)
+        while True:
+            await page.write(b"x" * 100_000)
+
+    async with Upstream(answer) as upstream, asyncio.timeout(3):
+        with pytest.raises(ApiRefused, match="HTTP 502"):
             await ask(connections, upstream.endpoint)
         await upstream.left.wait()
 
@@ -376,8 +381,9 @@ async def test_drain_of_a_server_that_does_not_end(connections: Connections) -> 
 
 async def test_break_right_behind_the_last_bytes(connections: Connections) -> None:
     """What came is not lost, even if nobody had read it when the connection broke."""
-    async with Upstream(breaking(b"data: 1\n\n")) as upstream:
-        async with connections.post(upstream.endpoint, "/responses", PAYLOAD) as answer:
+    async with Upstream(breaking(b"data: 1\n\n")) as upstream, asyncio.timeout(3):
+        post = connections.post(upstream.endpoint, "/responses", PAYLOAD)
+        async with post as answer:
             await upstream.broken.wait()
             await asyncio.sleep(0.01)  # so that the client learns of it
             chunks = answer.chunks()

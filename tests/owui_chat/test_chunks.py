@@ -7,7 +7,7 @@ from openai.types.chat import ChatCompletionChunk
 
 from openai_responses.endings import CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item, item_type, message_text
-from openai_responses.run_events import RunEnded, RunEvent
+from openai_responses.run_events import Noted, RunEnded, RunEvent
 from openai_responses.usage import Usage
 from owui_chat.chunks import ChunkView, chat_tool_call, finish_reason
 from owui_chat.native import error_chunk
@@ -188,3 +188,8 @@ def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
     [chunk] = chunks_of([RunEnded(ending_of_incomplete("max_output_tokens"))])
 
     assert chunk["choices"][0]["finish_reason"] == "length"
+
+
+def test_note_is_nothing_to_a_plain_caller() -> None:
+    """Chat Completions knows no status line."""
+    assert chunks_of([Noted("Trying again in 3 s.")]) == []

@@ -14,12 +14,19 @@ from openai_responses.run_events import (
     Grew,
     ItemEnded,
     ItemStarted,
+    Noted,
     RunEnded,
     TurnEnded,
 )
 from openai_responses.usage import Usage
 from owui_chat.markers import has_marker, marker
-from owui_chat.native import NativeView, error_chunk, host_usage
+from owui_chat.native import (
+    NativeView,
+    error_chunk,
+    host_usage,
+    source_chunk,
+    status_chunk,
+)
 from run_sample import (
     TRANSCRIPTS,
     call,
@@ -349,6 +356,40 @@ def test_usage_and_error_both_come() -> None:
 def test_end_without_news_says_nothing() -> None:
     """No usage, no failure, no marker."""
     assert list(NativeView(lambda: 0.0).show(RunEnded(Ending("completed")))) == []
+
+
+# ---------------------------------------------------------------- besides the answer
+
+
+def test_note_is_a_status_line() -> None:
+    """Done at once, so that nothing spins above a finished answer."""
+    view = NativeView(lambda: 0.0)
+
+    [chunk] = view.show(Noted("Trying again in 3 s."))
+
+    assert chunk == status_chunk("Trying again in 3 s.")
+    status = {"description": "Trying again in 3 s.", "done": True}
+    assert chunk["event"] == {"type": "status", "data": status}
+    assert view.items == []
+
+
+def test_source_opens_to_its_text() -> None:
+    """In the host's form of a citation, with one document."""
+    assert source_chunk("Log", "one\ntwo")["event"] == {
+        "type": "source",
+        "data": {
+            "source": {"name": "Log"},
+            "document": ["one\ntwo"],
+            "metadata": [{"source": "Log"}],
+        },
+    }
+
+
+@pytest.mark.parametrize("chunk", [status_chunk("Wait."), source_chunk("Log", "one")])
+def test_event_of_the_host_has_an_empty_choice(chunk: Json) -> None:
+    """Stream filters that look for one would drop it; the answer does not change."""
+    assert set(chunk) == {"event", "choices"}
+    assert chunk["choices"] == [{"index": 0, "delta": {}}]
 
 
 def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:

@@ -399,7 +399,7 @@ def only_line(level: int, caplog: pytest.LogCaptureFixture) -> str:
 
 
 @pytest.mark.parametrize(
-    "body", [BrokenBody(chat("Hi")), {**chat("Hi"), "messages": [7]}]
+    "body", [BrokenBody(chat("Hi")), {**chat("Hi"), "tools": [7]}]
 )
 @pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
 async def test_own_fault_in_a_stream_gives_an_error_id(

@@ -260,18 +260,19 @@ def test_level_of_the_log_is_the_users_for_its_own_chats(
 
 
 def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key in use, the proxy, the seal, each header."""
+    """The key in use, the proxy and its password, the seal, each header."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
     given = valves(
         API_KEY="",
-        PROXY="http://ada:hunter2@proxy:1",
+        PROXY="http://ada:hunter%2F2@proxy:1",
         STORE_ENCRYPTION_KEY="long and random",
         EXTRA_HEADERS='{"X-One": "first", "X-Two": "second"}',
     )
 
     assert set(secrets_of(given)) == {
         "sk-environment",
-        "http://ada:hunter2@proxy:1",
+        "http://ada:hunter%2F2@proxy:1",
+        "hunter/2",
         "long and random",
         "first",
         "second",
@@ -281,6 +282,12 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
     """Whoever mistyped them meant them."""
     assert "X-Team: hunter2" in secrets_of(valves(EXTRA_HEADERS="X-Team: hunter2"))
+
+
+@pytest.mark.parametrize("proxy", ["ada:hunter2@proxy", "http://[", "http://proxy:1"])
+def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
+    """Also one that is no address."""
+    assert secrets_of(valves(PROXY=proxy)) == ["sk-1", proxy]
 
 
 def test_nothing_set_is_no_secret() -> None:

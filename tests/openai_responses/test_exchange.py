@@ -1,0 +1,250 @@
+"""One attempt: what is sent, and what its answer tells a turn."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+import wire_events as wire
+from openai_responses.compat import strict_payload
+from openai_responses.deadlines import Deadlines, Timeouts
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import (
+    ApiRefused,
+    ConnectionFailed,
+    MalformedEvent,
+    TimedOut,
+)
+from openai_responses.exchange import Limits, Line, exchange
+from openai_responses.request import ResponsesRequest
+from openai_responses.run_events import RunEvent
+from openai_responses.transport import Connections
+from openai_responses.turn import Turn
+from run_log import log_of
+from runs import AT_ONCE, asking, limits
+from upstream import (
+    KEY,
+    Answerer,
+    Upstream,
+    breaking,
+    replying,
+    stalling,
+    started,
+    streaming,
+)
+
+pytestmark = pytest.mark.asyncio
+
+HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
+HELLO_LOG = ["0 started message", "0 text 0: Hello", "0 ended message"]
+NAMED = {"x-request-id": "req_1"}
+
+
+def attempt(
+    connections: Connections,
+    endpoint: Endpoint,
+    turn: Turn,
+    within: Limits = AT_ONCE,
+    request: ResponsesRequest | None = None,
+) -> AsyncGenerator[RunEvent, None]:
+    """Return the events of one attempt."""
+    line = Line(endpoint, connections, within, Deadlines(within.timeouts))
+    return exchange(request or asking(), line, turn)
+
+
+async def told(
+    connections: Connections, answer: Answerer, turn: Turn, within: Limits = AT_ONCE
+) -> list[str]:
+    """Return what an attempt tells, and what it ends with if it raises."""
+    log: list[str] = []
+    async with Upstream(answer) as upstream:
+        events = attempt(connections, upstream.endpoint, turn, within)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    log += log_of([event])
+        except (ApiRefused, ConnectionFailed, MalformedEvent, TimedOut) as error:
+            log.append(type(error).__name__)
+    return log
+
+
+async def test_whole_answer(connections: Connections) -> None:
+    """It is told, and the turn knows how it ended."""
+    turn = Turn()
+    log = await told(connections, streaming(HELLO), turn)
+    assert log == [*HELLO_LOG, "turn completed"]
+    assert turn.ending
+    assert turn.ending.kind == "completed"
+    assert turn.usage
+    assert len(turn.output) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "last", "count"),
+    [
+        (replying("", 503), "ApiRefused", 0),
+        (breaking(b""), "ConnectionFailed", 0),
+        (streaming(b"data: {\n\n"), "MalformedEvent", 0),
+        (stalling(b""), "TimedOut", 0),
+        (breaking(wire.on_the_wire(wire.created())), "ConnectionFailed", 1),
+        (stalling(wire.on_the_wire(wire.created())), "TimedOut", 1),
+    ],
+)
+async def test_attempt_that_fails(
+    connections: Connections, answer: Answerer, last: str, count: int
+) -> None:
+    """It raises; the turn knows whether an event had arrived."""
+    turn = Turn()
+    within = limits(first_event=0.1, idle=0.1)
+    assert await told(connections, answer, turn, within) == [last]
+    assert turn.ending is None
+    assert turn.event_count == count
+
+
+async def test_break_behind_many_events(connections: Connections) -> None:
+    """All that arrived is told, though the connection broke before it was read."""
+    pieces = [f"{number} " for number in range(200)]
+    text = wire.on_the_wire(*wire.message(*pieces)[:-3])
+    turn = Turn()
+    log = await told(connections, breaking(text), turn, Limits(join_seconds=0.05))
+    shown = "".join(line.partition(": ")[2] for line in log[1:-1])
+    assert shown == "".join(pieces)
+    assert log[-1] == "ConnectionFailed"
+
+
+async def test_request_id(connections: Connections) -> None:
+    """The turn knows it before the first event."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=HELLO, content_type="text/event-stream", headers=NAMED)
+
+    turn = Turn()
+    await told(connections, answer, turn)
+    assert turn.trace.request_id == "req_1"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_what_is_sent(connections: Connections, strict: bool) -> None:
+    """The payload of the request, in the form that the server takes."""
+    thought = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}, thought]
+    request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
+    async with Upstream(streaming(HELLO)) as upstream:
+        endpoint = Endpoint(upstream.base_url, KEY, strict=strict)
+        events = attempt(connections, endpoint, Turn(), request=request)
+        assert [event async for event in events]
+    payload = request.payload()
+    assert upstream.bodies == [strict_payload(payload) if strict else payload]
+    assert ("prompt_cache_key" in upstream.bodies[0]) == (not strict)
+
+
+async def test_rest_of_the_body_is_read(connections: Connections) -> None:
+    """What follows the last event is, so that the connection lives on."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = await started(request)
+        await stream.write(HELLO)
+        await asyncio.sleep(0.02)
+        await stream.write(b"data: [DONE]\n\n")
+        return stream
+
+    async with Upstream(answer) as upstream:
+        for _ in range(3):
+            events = attempt(connections, upstream.endpoint, Turn())
+            assert [event async for event in events]
+        assert len(upstream.connections) == 1
+
+
+async def test_each_attempt_has_the_time_for_a_first_event(
+    connections: Connections,
+) -> None:
+    """What an earlier attempt left of it does not count."""
+    within = Limits(0.0, Timeouts(first_event=60.0, idle=0.0))
+    async with Upstream(streaming(HELLO)) as upstream:
+        deadlines = Deadlines(within.timeouts)
+        deadlines.event_arrived()
+        line = Line(upstream.endpoint, connections, within, deadlines)
+        events = [event async for event in exchange(asking(), line, Turn())]
+    assert log_of(events)[-1] == "turn completed"
+
+
+class Teller:
+    """A server that says the next thing when it is told to."""
+
+    def __init__(self) -> None:
+        self._next: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def say(self, *events: wire.Event) -> None:
+        """Send each of these events in a chunk of its own."""
+        for event in events:
+            self._next.put_nowait(wire.on_the_wire(event))
+
+    def stop(self) -> None:
+        """End the body."""
+        self._next.put_nowait(None)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Be the server."""
+        stream = await started(request)
+        while (chunk := await self._next.get()) is not None:
+            await stream.write(chunk)
+            await asyncio.sleep(0.005)  # so that the client may read it
+        return stream
+
+
+@pytest.mark.parametrize(
+    ("announced", "grow", "kind", "seconds"),
+    [
+        (wire.message_item(), wire.text_delta, "text", 0.5),
+        (
+            wire.reasoning_item(),
+            lambda text: {
+                "type": "response.reasoning_summary_text.delta",
+                "output_index": 0,
+                "summary_index": 0,
+                "delta": text,
+            },
+            "summary",
+            2.5,  # reasoning waits for a fifth of it
+        ),
+    ],
+)
+async def test_deltas_are_joined_by_time(
+    connections: Connections, announced: wire.Item, grow: Any, kind: str, seconds: float
+) -> None:
+    """The first delta is shown at once; those of a moment are shown together."""
+    teller = Teller()
+    teller.say(wire.added(announced), grow("one "))
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
+        within = Limits(join_seconds=seconds)
+        events = attempt(connections, upstream.endpoint, Turn(), within)
+        async with aclosing(events):
+            assert log_of([await anext(events), await anext(events)])[1:] == [
+                f"0 {kind} 0: one "
+            ]
+            teller.say(*(grow(f"{number} ") for number in range(2, 12)))
+            assert log_of([await anext(events)]) == [
+                f"0 {kind} 0: " + "".join(f"{number} " for number in range(2, 12))
+            ]
+            teller.say(wire.completed())
+            teller.stop()
+            rest = [event async for event in events]
+    assert log_of(rest)[-1:] == ["turn completed"]
+
+
+async def test_deltas_are_not_joined_without_a_window(
+    connections: Connections,
+) -> None:
+    """A join time of nothing shows each chunk as it comes."""
+    teller = Teller()
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
+        events = attempt(connections, upstream.endpoint, Turn())
+        async with aclosing(events):
+            teller.say(wire.added(wire.message_item()))
+            await anext(events)
+            for number in range(20):
+                teller.say(wire.text_delta(f"{number} "))
+                assert log_of([await anext(events)]) == [f"0 text 0: {number} "]

@@ -1,0 +1,195 @@
+"""The way through a proxy: named by the administrator or by the environment."""
+
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+import trustme
+
+from certificates import bundle_of, server_side
+from forward_proxy import ForwardProxy
+from openai_responses.endpoint import Endpoint, Network
+from openai_responses.errors import ConnectionFailed
+from openai_responses.transport import Connections
+from runs import CANARY, end_of, limits, report
+from upstream import KEY, Upstream, free_port, replying
+
+pytestmark = pytest.mark.asyncio
+
+ANSWER = replying('{"output": []}')
+BASIC = f"Basic {b64encode(f'user:{CANARY}'.encode()).decode()}"
+
+
+def port_of(upstream: Upstream) -> int:
+    """Return the port that a server listens at."""
+    return int(upstream.base_url.split(":")[2].split("/")[0])
+
+
+def through(proxy: str, base_url: str = "http://model.test/v1") -> Endpoint:
+    """Return the way to a server that only a proxy can find."""
+    return Endpoint(base_url, KEY, network=Network(proxy=proxy))
+
+
+async def ask(connections: Connections, endpoint: Endpoint) -> object:
+    """Send a request and return the response object."""
+    async with connections.post(endpoint, "/responses", {"input": []}) as answer:
+        return await answer.response_object()
+
+
+async def test_proxy(connections: Connections) -> None:
+    """It is asked for the whole address, and finds the server."""
+    async with (
+        Upstream(ANSWER) as upstream,
+        ForwardProxy(port_of(upstream)) as proxy,
+    ):
+        assert await ask(connections, through(proxy.address)) == {"output": []}
+        (request,) = upstream.requests
+    assert proxy.requests == ["POST http://model.test/v1/responses HTTP/1.1"]
+    assert "proxy-authorization" not in proxy.headers[0]
+    assert request.headers["Authorization"] == f"Bearer {KEY}"
+
+
+async def test_proxy_without_a_scheme(connections: Connections) -> None:
+    """What people write everywhere else is understood here too."""
+    async with (
+        Upstream(ANSWER) as upstream,
+        ForwardProxy(port_of(upstream)) as proxy,
+    ):
+        assert await ask(connections, through(f" {proxy.host}\n")) == {"output": []}
+    assert len(proxy.requests) == 1
+
+
+async def test_proxy_for_https(connections: Connections, tmp_path: Path) -> None:
+    """It connects, and sees neither the key nor the words."""
+    authority = trustme.CA()
+    bundle = bundle_of(authority, tmp_path / "ca.pem")
+    async with (
+        Upstream(ANSWER, server_side(authority)) as upstream,
+        ForwardProxy(port_of(upstream), BASIC) as proxy,
+    ):
+        address = proxy.address.replace("//", f"//user:{CANARY}@")
+        network = Network(ca_bundle=bundle, proxy=address)
+        endpoint = Endpoint("https://model.test/v1", KEY, network=network)
+        assert await ask(connections, endpoint) == {"output": []}
+        (request,) = upstream.requests
+    assert proxy.requests == ["CONNECT model.test:443 HTTP/1.1"]
+    assert proxy.headers[0]["proxy-authorization"] == BASIC
+    assert "authorization" not in proxy.headers[0]
+    assert "Proxy-Authorization" not in request.headers
+
+
+async def test_credentials(connections: Connections) -> None:
+    """They go to the proxy, and no further."""
+    async with (
+        Upstream(ANSWER) as upstream,
+        ForwardProxy(port_of(upstream), BASIC) as proxy,
+    ):
+        address = proxy.address.replace("//", f"//user:{CANARY}@")
+        assert await ask(connections, through(address)) == {"output": []}
+        (request,) = upstream.requests
+    assert request.headers["Authorization"] == f"Bearer {KEY}"
+    assert CANARY not in repr(request.headers)
+
+
+@pytest.mark.parametrize("base_url", ["http://model.test/v1", "https://model.test/v1"])
+async def test_proxy_that_refuses(connections: Connections, base_url: str) -> None:
+    """The sentence names the valve, and does not quote the password."""
+    async with (
+        Upstream(ANSWER) as upstream,
+        ForwardProxy(port_of(upstream), "Basic other") as proxy,
+    ):
+        address = proxy.address.replace("//", f"//user:{CANARY}@")
+        events = await report(connections, through(address, base_url))
+        assert upstream.requests == []
+    ending = end_of(events).ending
+    assert "proxy" in ending.sentence
+    assert "PROXY" in ending.sentence
+    assert CANARY not in repr(events)
+
+
+async def test_proxy_that_is_not_there(connections: Connections) -> None:
+    """It is told as what it is, and not as a wrong BASE_URL."""
+    address = f"http://user:{CANARY}@127.0.0.1:{free_port()}"
+    with pytest.raises(ConnectionFailed, match="check PROXY") as refused:
+        await ask(connections, through(address))
+    assert CANARY not in f"{refused.value} {refused.value!r}"
+    assert refused.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://", "socks5://127.0.0.1:1", f"http://{CANARY}:port", "http://[::1"]
+)
+async def test_proxy_that_is_no_address(connections: Connections, proxy: str) -> None:
+    """Nothing is sent past it; a second attempt would not help."""
+    async with Upstream(ANSWER) as upstream:
+        endpoint = through(proxy, upstream.base_url)
+        events = await report(connections, endpoint, within=limits(retries=1))
+        assert upstream.requests == []
+    assert len(events) == 1
+    assert end_of(events).ending.kind == "invalid"
+    assert "correct PROXY" in end_of(events).ending.sentence
+    assert CANARY not in repr(events)
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+async def test_proxy_of_the_environment(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It is used where the administrator names none."""
+    async with (
+        Upstream(ANSWER) as upstream,
+        ForwardProxy(port_of(upstream)) as proxy,
+    ):
+        monkeypatch.setenv(name, proxy.address)
+        assert await ask(connections, through("")) == {"output": []}
+    assert len(proxy.requests) == 1
+
+
+async def test_proxy_of_the_administrator_wins(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment's is not asked then."""
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("NO_PROXY", "*")
+    async with (
+        Upstream(ANSWER) as upstream,
+        ForwardProxy(port_of(upstream)) as proxy,
+    ):
+        assert await ask(connections, through(proxy.address)) == {"output": []}
+    assert len(proxy.requests) == 1
+
+
+@pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
+@pytest.mark.parametrize("excepted", ["*", "127.0.0.1", "localhost,127.0.0.1:{port}"])
+async def test_hosts_without_a_proxy(
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    excepted: str,
+) -> None:
+    """They are reached directly, by name or by name and port."""
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    async with Upstream(ANSWER) as upstream:
+        monkeypatch.setenv(name, excepted.format(port=port_of(upstream)))
+        assert await ask(connections, upstream.endpoint) == {"output": []}
+
+
+async def test_netrc(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What a file in the home directory says of the server is not sent there."""
+    host = "us.openai.azure.com"  # Azure's key leaves the place for it free
+    netrc = tmp_path / ".netrc"
+    netrc.write_text(f"machine {host}\nlogin user\npassword {CANARY}\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    async with (
+        Upstream(ANSWER) as upstream,
+        ForwardProxy(port_of(upstream)) as proxy,
+    ):
+        monkeypatch.setenv("HTTP_PROXY", proxy.address)
+        await ask(connections, through("", f"http://{host}"))
+        (request,) = upstream.requests
+    assert request.path == "/openai/v1/responses"
+    assert request.headers["api-key"] == KEY
+    assert "Authorization" not in request.headers

@@ -1,0 +1,216 @@
+"""A refusal whose cause can be left out costs one more request, and no answer."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+import wire_events as wire
+from openai_responses.endpoint import Endpoint
+from openai_responses.request import ResponsesRequest
+from openai_responses.transport import Connections
+from run_log import log_of
+from runs import causes_of, end_of, limits, report, simulated
+from simulator import Simulator
+from upstream import Answerer, Upstream, in_turn, replying, streaming
+
+pytestmark = pytest.mark.asyncio
+
+TWICE = limits(retries=1)
+OK = streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Hello"))))
+
+USER = {"role": "user", "content": "Hi"}
+THOUGHT = wire.reasoning_item("Hm", sealed="gAAA")
+ANSWER = {"role": "assistant", "content": "Hello."}
+
+
+def asking(said: str = "Hi", **fields: Any) -> ResponsesRequest:
+    """Return a request with everything that can be refused."""
+    asked: dict[str, Any] = {
+        "model": "gpt-5.6-sol",
+        "input": [{"role": "user", "content": said}],
+        "reasoning": {"effort": "medium", "summary": "auto"},
+        "include": ["reasoning.encrypted_content"],
+    }
+    return ResponsesRequest(**(asked | fields))
+
+
+@pytest_asyncio.fixture
+async def unverified() -> AsyncIterator[Simulator]:
+    """Return a server for an organisation that gets no summaries."""
+    async with Simulator("unverified") as simulator:
+        yield simulator
+
+
+@pytest_asyncio.fixture
+async def unstreamed() -> AsyncIterator[Simulator]:
+    """Return a server for an organisation that gets no stream either."""
+    async with Simulator("unverified-stream") as simulator:
+        yield simulator
+
+
+async def test_summary(connections: Connections, unverified: Simulator) -> None:
+    """Without verification there is none; the answer comes all the same."""
+    events = await report(connections, simulated(unverified), asking(), TWICE)
+    assert log_of(events)[0] == (
+        "noted summary: This organisation gets no reasoning summaries: answering "
+        "without."
+    )
+    assert causes_of(events) == ["summary"]
+    assert log_of(events)[-1] == "run completed"
+    first, second = (one.body for one in unverified.requests)
+    assert second == {**first, "reasoning": {"effort": "medium"}}
+
+
+async def test_stream(connections: Connections, unstreamed: Simulator) -> None:
+    """The answer comes in one piece; each cause is taken away in its turn."""
+    events = await report(connections, simulated(unstreamed), asking(), TWICE)
+    assert causes_of(events) == ["summary", "stream"]
+    assert log_of(events)[-1] == "run completed"
+    assert [one.status for one in unstreamed.requests] == [400, 400, 200]
+    assert [one.body["stream"] for one in unstreamed.requests] == [True, True, False]
+
+
+async def test_reasoning_of_another_organisation(
+    connections: Connections, sim: Simulator
+) -> None:
+    """It is left out, and so are the ids; the words stay."""
+    theirs = Endpoint(sim.base_url, "sk-simulator-2")
+    made = end_of(await report(connections, theirs, asking("sim:short")))
+    thought = next(item for item in made.output if item["type"] == "reasoning")
+    thought = {key: text for key, text in thought.items() if key != "status"}
+    request = asking(input=[USER, thought, ANSWER, USER])
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert causes_of(events) == ["reasoning"]
+    assert log_of(events)[-1] == "run completed"
+    assert [one.status for one in sim.requests] == [200, 400, 200]
+    assert sim.requests[-1].body["input"] == [USER, ANSWER, USER]
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "nearest"),
+    [
+        ("gpt-5", "none", "minimal"),
+        ("gpt-5", "max", "high"),
+        ("gpt-5.6-sol", "minimal", "none"),
+    ],
+)
+async def test_effort(
+    connections: Connections, sim: Simulator, model: str, asked: str, nearest: str
+) -> None:
+    """The one that is nearest among those that the model has."""
+    request = asking(model=model, reasoning={"effort": asked})
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert causes_of(events) == ["effort"]
+    assert log_of(events)[-1] == "run completed"
+    assert [one.body["reasoning"] for one in sim.requests] == [
+        {"effort": asked},
+        {"effort": nearest},
+    ]
+
+
+def refusing(**fields: str) -> Answerer:
+    """Answer with status 400 and this error."""
+    return replying(json.dumps({"error": fields}), 400)
+
+
+REFUSALS = {
+    "reasoning": {"code": "invalid_encrypted_content", "message": "No."},
+    "summary": {"code": "unsupported_value", "param": "reasoning.summary"},
+    "stream": {"message": "Your organization must be verified to stream this model."},
+    "effort": {
+        "param": "reasoning.effort",
+        "message": "Supported values are: 'low' and 'high'.",
+    },
+}
+EVERYTHING = asking(input=[USER, THOUGHT, ANSWER, USER])
+
+
+@pytest.mark.parametrize("cause", REFUSALS)
+async def test_each_cause_once(connections: Connections, cause: str) -> None:
+    """A server that refuses all the same gets its way."""
+    async with Upstream(refusing(**REFUSALS[cause])) as upstream:
+        within = limits(retries=5)
+        events = await report(connections, upstream.endpoint, EVERYTHING, within)
+        assert len(upstream.requests) == 2
+    assert causes_of(events) == [cause]
+    assert log_of(events)[-1] == "run refused"
+
+
+@pytest.mark.parametrize("cause", REFUSALS)
+async def test_no_retry_is_needed(connections: Connections, cause: str) -> None:
+    """A remedy is none: it is not counted, and it does not wait."""
+    answer = in_turn(refusing(**REFUSALS[cause]), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
+        first, second = upstream.arrived
+    assert causes_of(events) == [cause]
+    assert log_of(events)[-1] == "run completed"
+    assert second - first < 0.375
+
+
+async def test_all_causes_in_a_row(connections: Connections) -> None:
+    """One after the other, and what was given up stays given up."""
+    refusals = [refusing(**refusal) for refusal in REFUSALS.values()]
+    async with Upstream(in_turn(*refusals, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
+        last = upstream.bodies[-1]
+    assert causes_of(events) == list(REFUSALS)
+    assert log_of(events)[-1] == "run completed"
+    assert last["input"] == [USER, ANSWER, USER]
+    assert last["reasoning"] == {"effort": "low"}
+    assert last["stream"] is False
+
+
+async def test_remedy_before_a_retry(
+    connections: Connections, unverified: Simulator
+) -> None:
+    """The changed request is the one that is sent again."""
+    request = asking("sim:503,times=1,retry-after-ms=1")
+    events = await report(connections, simulated(unverified), request, TWICE)
+    assert causes_of(events) == ["summary", ""]
+    assert log_of(events)[-1] == "run completed"
+    assert [one.status for one in unverified.requests] == [400, 503, 200]
+    assert unverified.requests[1].body == unverified.requests[2].body
+
+
+async def test_remedy_after_a_retry(connections: Connections) -> None:
+    """The order does not matter."""
+    busy = replying("", 503, headers={"Retry-After-Ms": "1"})
+    answer = in_turn(busy, refusing(**REFUSALS["summary"]), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
+    assert causes_of(events) == ["", "summary"]
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_refusal_in_the_stream(connections: Connections) -> None:
+    """An error as the only event is a refusal, too."""
+    error = wire.error_nested("invalid_encrypted_content")
+    answer = in_turn(streaming(wire.on_the_wire(error)), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
+    assert causes_of(events) == ["reasoning"]
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_refusal_after_the_first_event(connections: Connections) -> None:
+    """Then it is an ending: something may have been shown."""
+    error = wire.error_nested("invalid_encrypted_content")
+    answer = streaming(wire.on_the_wire(wire.created(), error))
+    async with Upstream(in_turn(answer, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run error"]
+
+
+async def test_nothing_to_leave_out(connections: Connections) -> None:
+    """A refusal of what was not sent stands."""
+    answer = in_turn(refusing(**REFUSALS["reasoning"]), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, asking(), TWICE)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run refused"]
+    assert "Start a new chat" in end_of(events).ending.sentence

@@ -1,0 +1,402 @@
+"""A request is sent again before the first event of its answer, and never after."""
+
+import asyncio
+import json
+from contextlib import aclosing
+from email.utils import formatdate
+from time import time
+
+import pytest
+
+import wire_events as wire
+from openai_responses.endpoint import Endpoint
+from openai_responses.exchange import Limits
+from openai_responses.retries import QUOTA_CODES
+from openai_responses.run import run
+from openai_responses.run_events import RunEvent
+from openai_responses.transport import Connections
+from run_log import log_of
+from runs import asking, end_of, limits, notes_of, report, simulated
+from simulator import Simulator
+from simulator.accounts import KEY
+from upstream import (
+    Answerer,
+    Upstream,
+    breaking,
+    free_port,
+    hang_up,
+    in_turn,
+    replying,
+    silence,
+    stalling,
+    streaming,
+    until,
+)
+
+pytestmark = pytest.mark.asyncio
+
+TWICE = limits(retries=1)
+HASTY = limits(retries=1, max_wait=0.2)
+"""Only a wait that the server asks for is short enough: ours begin at 0.375 s."""
+
+HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
+OK = streaming(HELLO)
+AT_NO_TIME = {"Retry-After-Ms": "1"}
+SILENT = "The model's server did not answer."
+SOON = "Trying again in a moment."
+
+
+def refusing(status: int, code: str = "odd", **headers: str) -> Answerer:
+    """Answer with an error of this status and code."""
+    body = json.dumps({"error": {"code": code, "message": "Sorry!"}})
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return replying(body, status, headers={**AT_NO_TIME, **sent})
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504])
+async def test_trouble_that_passes(
+    connections: Connections, sim: Simulator, status: int
+) -> None:
+    """One more attempt brings the answer; the wait is told."""
+    request = asking(f"sim:{status},times=1,retry-after-ms=1")
+    events = await report(connections, simulated(sim), request, TWICE)
+    trouble = f"The model's server has trouble (HTTP {status})."
+    if status == 429:
+        trouble = "The model's server is busy with this key's requests."
+    assert log_of(events)[0] == f"noted: {trouble} {SOON}"
+    assert log_of(events)[-1] == "run completed"
+    assert notes_of(events[1:]) == []
+    assert [one.status for one in sim.requests] == [status, 200]
+    assert sim.requests[0].body == sim.requests[1].body
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3, 5])
+async def test_trouble_that_lasts(
+    connections: Connections, sim: Simulator, retries: int
+) -> None:
+    """As many attempts as the limit says, and then the sentence."""
+    request = asking("sim:503,retry-after-ms=1")
+    events = await report(connections, simulated(sim), request, limits(retries))
+    assert len(sim.requests) == retries + 1
+    assert len(notes_of(events)) == retries
+    assert end_of(events).ending.kind == "refused"
+    assert "overloaded" in end_of(events).ending.sentence
+
+
+async def test_one_retry_by_default(connections: Connections, sim: Simulator) -> None:
+    """It needs no setting."""
+    request = asking("sim:503,retry-after-ms=1")
+    await report(connections, simulated(sim), request, Limits())
+    assert len(sim.requests) == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+async def test_refusal_that_stands(connections: Connections, status: int) -> None:
+    """The same request gets the same answer, so it is sent once."""
+    async with Upstream(in_turn(refusing(status), OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run refused"]
+
+
+@pytest.mark.parametrize("code", sorted(QUOTA_CODES))
+async def test_used_up_quota(connections: Connections, code: str) -> None:
+    """No wait fills it, whatever the server says of trying again."""
+    answer = in_turn(refusing(429, code, X_Should_Retry="true"), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run refused"]
+    assert "no credit" in end_of(events).ending.sentence
+
+
+@pytest.mark.parametrize("scenario", ["quota", "spend-limit"])
+async def test_used_up_quota_of_the_simulator(
+    connections: Connections, sim: Simulator, scenario: str
+) -> None:
+    """The same in the API's own words."""
+    request = asking(f"sim:{scenario}")
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert len(sim.requests) == 1
+    assert "no credit" in end_of(events).ending.sentence
+
+
+@pytest.mark.parametrize(
+    ("status", "wish", "attempts"), [(503, "false", 1), (400, "true", 2)]
+)
+async def test_wish_of_the_server(
+    connections: Connections, sim: Simulator, status: int, wish: str, attempts: int
+) -> None:
+    """It overrides the status both ways."""
+    spec = f"chat,status={status},times=1,should-retry={wish},retry-after-ms=1"
+    events = await report(connections, simulated(sim), asking(f"sim:{spec}"), TWICE)
+    assert len(sim.requests) == attempts
+    assert (end_of(events).ending.kind == "completed") == (attempts == 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("Retry_After", "0.05"), ("Retry_After_Ms", "50")]
+)
+async def test_wait_of_the_server(
+    connections: Connections, name: str, value: str
+) -> None:
+    """It is kept, in seconds or in milliseconds."""
+    busy = replying("", 503, headers={name.replace("_", "-"): value})
+    async with Upstream(in_turn(busy, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=HASTY)
+        first, second = upstream.arrived
+    assert second - first >= 0.05
+    assert log_of(events)[-1] == "run completed"
+    assert notes_of(events) == [f"The model's server has trouble (HTTP 503). {SOON}"]
+
+
+async def test_wait_until_a_date(connections: Connections) -> None:
+    """A date that has passed is a wait of nothing."""
+    past = formatdate(time() - 60, usegmt=True)
+    busy = replying("", 503, headers={"Retry-After": past})
+    async with Upstream(in_turn(busy, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=HASTY)
+        assert len(upstream.requests) == 2
+    assert log_of(events)[-1] == "run completed"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry-After": "61"},
+        {"Retry-After-Ms": "60001"},
+        {"Retry-After": formatdate(time() + 3600, usegmt=True)},
+    ],
+)
+async def test_wait_that_is_too_long(
+    connections: Connections, headers: dict[str, str]
+) -> None:
+    """Nobody looks at a chat for that long: it ends."""
+    async with Upstream(replying("", 503, headers=headers)) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run refused"]
+
+
+async def test_long_wait_is_told(connections: Connections) -> None:
+    """In seconds; nothing is sent before they are over."""
+    answer = replying("", 429, headers={"Retry-After": "20"})
+    async with Upstream(answer) as upstream:
+        events = run(asking(), upstream.endpoint, connections, TWICE)
+        async with aclosing(events):
+            assert notes_of([await anext(events)]) == [
+                "The model's server is busy with this key's requests. "
+                "Trying again in 20 s."
+            ]
+        assert len(upstream.requests) == 1
+
+
+async def test_cancelled_while_waiting(connections: Connections) -> None:
+    """A stop ends the wait within a second, and nothing is sent any more."""
+    told: list[RunEvent] = []
+
+    async def watch(endpoint: Endpoint) -> None:
+        async with aclosing(run(asking(), endpoint, connections, TWICE)) as events:
+            async for event in events:
+                told.append(event)
+
+    answer = replying("", 429, headers={"Retry-After": "20"})
+    async with Upstream(answer) as upstream:
+        before = asyncio.all_tasks()
+        task = asyncio.create_task(watch(upstream.endpoint))
+        await until(lambda: bool(told))
+        await asyncio.sleep(0)  # so that it is in its wait
+        task.cancel()
+        async with asyncio.timeout(1):
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        assert len(upstream.requests) == 1
+        await connections.close()
+        await until(lambda: asyncio.all_tasks() <= before)
+    assert len(told) == 1
+
+
+async def test_server_that_is_being_started(connections: Connections) -> None:
+    """A refused connection is tried again, and then there is somebody."""
+    port = free_port()
+    endpoint = Endpoint(f"http://127.0.0.1:{port}/v1", KEY)
+    events = run(asking("sim:short"), endpoint, connections, TWICE)
+    async with aclosing(events):
+        assert log_of([await anext(events)]) == [f"noted: {SILENT} {SOON}"]
+        async with Simulator(port=port) as sim:
+            rest = [event async for event in events]
+            assert len(sim.requests) == 1
+    assert log_of(rest)[-1] == "run completed"
+
+
+async def test_nobody_listens(connections: Connections) -> None:
+    """Still nobody: the sentence names the server."""
+    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY)
+    events = await report(connections, endpoint, within=TWICE)
+    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run unreachable"]
+    assert "127.0.0.1 cannot be reached" in end_of(events).ending.sentence
+
+
+@pytest.mark.parametrize(
+    "first",
+    [hang_up, breaking(b""), breaking(b": hello\n\n"), breaking(HELLO[:20])],
+    ids=["no answer", "no event", "a comment", "half an event"],
+)
+async def test_connection_that_breaks_before_an_event(
+    connections: Connections, first: Answerer
+) -> None:
+    """Nothing was said yet, so it is asked again."""
+    async with Upstream(in_turn(first, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == 2
+    assert log_of(events)[0] == f"noted: {SILENT} {SOON}"
+    assert log_of(events)[-1] == "run completed"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [wire.created()],
+        [{"type": "keepalive"}],
+        [wire.created(), *wire.message("Hello")[:3]],
+    ],
+    ids=["created", "keepalive", "words"],
+)
+@pytest.mark.parametrize("end", ["break", "end"])
+async def test_connection_that_breaks_after_an_event(
+    connections: Connections, said: wire.Events, end: str
+) -> None:
+    """The model has begun, and may have been paid for: it is not asked again."""
+    beginning = wire.on_the_wire(*said)
+    first = breaking(beginning) if end == "break" else streaming(beginning)
+    async with Upstream(in_turn(first, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == 1
+    assert notes_of(events) == []
+    assert end_of(events).ending.kind == "cut"
+
+
+@pytest.mark.parametrize("spec", ["chat,drop=1", "chat,cut=1", "failed-limit"])
+async def test_simulator_that_fails_after_an_event(
+    connections: Connections, sim: Simulator, spec: str
+) -> None:
+    """The same, also if the failure is one that passes."""
+    request = asking(f"sim:{spec}")
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert len(sim.requests) == 1
+    assert notes_of(events) == []
+    assert end_of(events).ending.is_failure
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [
+        (wire.error_flat("server_is_overloaded"), 2),
+        (wire.error_nested("server_is_overloaded"), 2),
+        (wire.error_nested("rate_limit_exceeded"), 2),
+        (wire.error_flat("invalid_prompt"), 1),
+        (wire.error_nested("invalid_prompt"), 1),
+        (wire.error_nested("insufficient_quota"), 1),
+        (wire.error_flat("odd_code"), 1),
+    ],
+)
+async def test_error_as_the_only_event(
+    connections: Connections, error: wire.Event, attempts: int
+) -> None:
+    """It is what a bad status is elsewhere: the code decides."""
+    first = streaming(wire.on_the_wire(error))
+    async with Upstream(in_turn(first, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == attempts
+    kind = "completed" if attempts == 2 else "error"
+    assert end_of(events).ending.kind == kind
+    assert notes_of(events) == [f"{SILENT} {SOON}"] * (attempts - 1)
+
+
+async def test_error_as_the_only_event_of_all_attempts(
+    connections: Connections, sim: Simulator
+) -> None:
+    """It is told as the last one said it."""
+    request = asking("sim:error-first")
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert len(sim.requests) == 2
+    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run error"]
+    assert "overloaded" in end_of(events).ending.sentence
+
+
+async def test_error_after_another_event(connections: Connections) -> None:
+    """The model had begun."""
+    text = wire.on_the_wire(wire.created(), wire.error_flat("server_is_overloaded"))
+    async with Upstream(in_turn(streaming(text), OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run error"]
+
+
+async def test_error_with_status_200(connections: Connections, sim: Simulator) -> None:
+    """A JSON error is judged by its code, too."""
+    request = asking("sim:json-error-200")
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert len(sim.requests) == 2
+    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run refused"]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [silence, stalling(b""), stalling(b": hello\n\n")],
+    ids=["no head", "no body", "a comment"],
+)
+async def test_silent_server(connections: Connections, first: Answerer) -> None:
+    """It is left and asked again, once."""
+    async with Upstream(in_turn(first, OK)) as upstream:
+        within = limits(retries=1, first_event=0.25)
+        events = await report(connections, upstream.endpoint, within=within)
+        assert len(upstream.requests) == 2
+        async with asyncio.timeout(1):
+            await upstream.left.wait()
+    assert log_of(events)[0] == f"noted: {SILENT} {SOON}"
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_server_that_stays_silent(connections: Connections) -> None:
+    """The sentence says what it is."""
+    async with Upstream(silence) as upstream:
+        within = limits(retries=1, first_event=0.1)
+        events = await report(connections, upstream.endpoint, within=within)
+        assert len(upstream.requests) == 2
+    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run first_event_timeout"]
+
+
+async def test_settings_that_cannot_be_used(connections: Connections) -> None:
+    """What nobody was asked is not asked again."""
+    events = await report(connections, Endpoint("nowhere", KEY), within=TWICE)
+    assert log_of(events) == ["run invalid"]
+
+
+async def test_pages_and_nonsense(connections: Connections) -> None:
+    """An answer that cannot be read is the answer: it came."""
+    for text in (b"data: {no json\n\n", b"data: []\n\n"):
+        async with Upstream(in_turn(streaming(text), OK)) as upstream:
+            events = await report(connections, upstream.endpoint, within=TWICE)
+            assert len(upstream.requests) == 1
+        assert log_of(events) == ["run malformed"]
+
+
+async def test_retried_request_uses_the_same_connection(
+    connections: Connections,
+) -> None:
+    """A refusal that was read to its end costs no new one."""
+    async with Upstream(in_turn(refusing(503), OK)) as upstream:
+        await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == 2
+        assert len(upstream.connections) == 1
+
+
+async def test_failed_attempt_leaves_nothing(connections: Connections) -> None:
+    """What the answer reports is that of the attempt that brought it."""
+    answer = in_turn(streaming(wire.on_the_wire(wire.error_flat("slow_down"))), OK)
+    async with Upstream(answer) as upstream:
+        retried = await report(connections, upstream.endpoint, within=TWICE)
+    async with Upstream(OK) as upstream:
+        plain = await report(connections, upstream.endpoint, within=TWICE)
+    assert retried[1:] == plain

@@ -1,0 +1,170 @@
+"""A run waits for as long as somebody chose, and for as long as something comes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+
+import wire_events as wire
+from openai_responses.run_events import Grew, RunEvent
+from openai_responses.transport import Connections
+from run_log import log_of
+from runs import end_of, limits, notes_of, report, report_of
+from upstream import Answerer, Upstream, in_turn, replying, silence, stalling, started
+
+pytestmark = pytest.mark.asyncio
+
+BEGUN = wire.on_the_wire(wire.created(), *wire.message("Hello ", "world")[:3])
+KEEPALIVE = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
+COMMENT = b": still here\n\n"
+END = wire.on_the_wire(
+    *wire.message("Hello")[-1:], wire.completed(wire.message_item("Hello"))
+)
+TICK = 0.03
+IDLE = 0.3
+
+
+def ticking(piece: bytes, times: int | None = None, before: bytes = BEGUN) -> Answerer:
+    """Say something, then `piece` again and again, then the end of the answer."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        count = 0
+        while times is None or count < times:
+            yield piece
+            count += 1
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = await started(request)
+        await stream.write(before)
+        async for one in pieces():
+            await asyncio.sleep(TICK)
+            await stream.write(one)
+        await stream.write(END)
+        return stream
+
+    return answer
+
+
+def shown(events: list[RunEvent]) -> str:
+    """Return the text that a person saw."""
+    return "".join(event.text for event in events if isinstance(event, Grew))
+
+
+async def test_keepalives(connections: Connections) -> None:
+    """They are events: a model that thinks for long is not cut off."""
+    ticks = int(2 * IDLE / TICK)
+    answer = ticking(KEEPALIVE, ticks)
+    events = await report_of(connections, answer, limits(idle=IDLE))
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_keepalives_before_the_first_word(connections: Connections) -> None:
+    """They count as the first event, and then as the next ones."""
+    answer = ticking(KEEPALIVE, int(2 * IDLE / TICK), before=b"")
+    within = limits(first_event=IDLE, idle=IDLE)
+    events = await report_of(connections, answer, within)
+    assert log_of(events)[-1] == "run completed"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [stalling(BEGUN), ticking(COMMENT), ticking(b"data"), ticking(b"\n")],
+    ids=["silence", "comments", "half a line", "empty lines"],
+)
+async def test_silence_in_the_middle(
+    connections: Connections, answer: Answerer
+) -> None:
+    """Bytes without an event are silence; what was shown stays."""
+    async with asyncio.timeout(5):
+        events = await report_of(connections, answer, limits(retries=1, idle=0.1))
+    assert log_of(events) == [
+        "0 started message",
+        "0 text 0: Hello ",
+        "run idle_timeout",
+    ]
+    assert "What arrived is kept" in end_of(events).ending.sentence
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [silence, stalling(b""), ticking(COMMENT, before=b"")],
+    ids=["no head", "no body", "comments"],
+)
+async def test_silence_before_the_first_event(
+    connections: Connections, answer: Answerer
+) -> None:
+    """Its limit is another one."""
+    within = limits(first_event=0.1, idle=60.0)
+    async with asyncio.timeout(5):
+        events = await report_of(connections, answer, within)
+    assert log_of(events) == ["run first_event_timeout"]
+
+
+async def test_server_is_left(connections: Connections) -> None:
+    """Nobody computes an answer that nobody waits for."""
+    async with Upstream(stalling(BEGUN)) as upstream, asyncio.timeout(5):
+        await report(connections, upstream.endpoint, within=limits(idle=0.05))
+        await upstream.left.wait()
+
+
+async def test_total(connections: Connections) -> None:
+    """It ends the longest answer, however lively; what was shown stays."""
+    delta = wire.on_the_wire(wire.text_delta("word "))
+    within = limits(retries=1, total=0.2)
+    async with asyncio.timeout(5):
+        events = await report_of(connections, ticking(delta), within)
+    assert end_of(events).ending.kind == "total_timeout"
+    assert shown(events).startswith("Hello word word ")
+    assert notes_of(events) == []
+
+
+async def test_total_before_the_first_event(connections: Connections) -> None:
+    """There is no time left for another attempt."""
+    async with Upstream(silence) as upstream, asyncio.timeout(5):
+        within = limits(retries=3, total=0.1)
+        events = await report(connections, upstream.endpoint, within=within)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run total_timeout"]
+
+
+async def test_total_over_two_attempts(connections: Connections) -> None:
+    """The second one gets what the first one left."""
+    busy = replying("", 503, headers={"Retry-After-Ms": "50"})
+    async with asyncio.timeout(5):
+        within = limits(retries=1, total=0.3)
+        events = await report_of(connections, in_turn(busy, silence), within)
+    assert len(notes_of(events)) == 1
+    assert end_of(events).ending.kind == "total_timeout"
+
+
+async def test_wait_beyond_the_total(connections: Connections) -> None:
+    """Nobody waits for an attempt that there is no time for."""
+    busy = replying("", 503, headers={"Retry-After": "30"})
+    async with Upstream(busy) as upstream, asyncio.timeout(5):
+        within = limits(retries=1, total=20.0)
+        events = await report(connections, upstream.endpoint, within=within)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run refused"]
+
+
+async def test_no_total_by_default(connections: Connections) -> None:
+    """A long answer is cut off by nothing."""
+    answer = ticking(KEEPALIVE, 10)
+    events = await report_of(connections, answer, limits())
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_answer_that_is_not_streamed(connections: Connections) -> None:
+    """It has until its first event, which is the answer."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body = web.StreamResponse()
+        body.content_type = "application/json"
+        await body.prepare(request)
+        await body.write(b'{"output": [')
+        return await silence(request)
+
+    async with asyncio.timeout(5):
+        events = await report_of(connections, answer, limits(first_event=0.1))
+    assert log_of(events) == ["run first_event_timeout"]

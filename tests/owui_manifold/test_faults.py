@@ -1,0 +1,372 @@
+"""A fault costs no word that was said, and gives one sentence with an id."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from asked_sample import IDS, TOOL, USER, chat, valves_for
+from owui_chat.markers import has_marker, without_markers
+from owui_manifold.pipe import Pipe
+from owui_manifold.valves import UserValves
+from pipe_calls import (
+    NATIVE,
+    PLAIN,
+    chunks_of,
+    errors,
+    grown,
+    host_events,
+    result_of,
+    said,
+    split_id,
+    statuses,
+    stored,
+    usages,
+)
+from simulator import Simulator
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+BUSY = "The model's server is busy with this key's requests."
+
+
+# ---------------------------------------------------------------- broken answers
+
+
+@pytest.mark.parametrize(
+    ("scenario", "sentence"),
+    [
+        ("cut", "The connection to the model broke"),
+        ("drop", "The connection to the model broke"),
+        ("failed", "OpenAI had an error of its own."),
+        ("error-flat", "OpenAI had an error of its own."),
+        ("error-nested", "OpenAI had an error of its own."),
+    ],
+)
+async def test_broken_answer_keeps_its_text(
+    scenario: str, sentence: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What arrived, then one sentence whose id is in the log; nothing is raised."""
+    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
+    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
+
+    assert without_markers(grown(native)).startswith("This is turn 1.")
+    assert said(plain).startswith("This is turn 1.")
+    for chunks in (native, plain):
+        [found] = errors(chunks)
+        told, error_id = split_id(found)
+        assert told.startswith(sentence)
+        assert error_id in caplog.text
+
+
+async def test_text_before_a_broken_connection_is_all_there(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """Neither way to end a stream early costs a word of those that arrived."""
+    texts = []
+    for fault in ("cut", "drop"):
+        header = f'{{"X-Simulator-Scenario": "{fault}"}}'
+        pipe.valves = valves_for(sim, EXTRA_HEADERS=header)
+        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+        texts.append(without_markers(grown(chunks)))
+
+    assert texts[0]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("scenario", ["failed", "incomplete", "filtered"])
+@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
+async def test_tokens_of_an_answer_without_a_good_end_are_counted(
+    scenario: str, given: Json, pipe: Pipe
+) -> None:
+    """They are billed all the same."""
+    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **given)
+
+    [usage] = usages(chunks)
+    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+    assert usage["output_tokens"] > 0
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [("incomplete", "reached its length limit"), ("filtered", "content filter cut")],
+)
+async def test_incomplete_answer_says_why(
+    scenario: str, words: str, pipe: Pipe
+) -> None:
+    """On the page; plain callers have a word for it."""
+    native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
+    plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
+
+    [found] = errors(native)
+    assert words in split_id(found)[0]
+    assert without_markers(grown(native)).startswith("This is turn 1.")
+    assert errors(plain) == []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        ("failed-limit", "rate limit"),
+        ("error-first", "is overloaded at the moment"),
+        ("html-200", "not as the Responses API does"),
+        ("empty-200", "not as the Responses API does"),
+        ("json-error-200", "OpenAI had an error of its own"),
+        ("html-error", "HTTP 502"),
+        ("detail-error", "HTTP 400"),
+        ("quota", "no credit left"),
+        ("spend-limit", "no credit left"),
+        ("408", "HTTP 408"),
+        ("413", "too large"),
+        ("429", "rate limit"),
+        ("500", "OpenAI had an error of its own"),
+        ("503", "is overloaded at the moment"),
+    ],
+)
+async def test_answer_that_never_began_is_one_sentence(
+    scenario: str, words: str, pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the id of the log; the task that failed has no title."""
+    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
+    task = await pipe.pipe(chat(f"sim:{scenario}"), **NATIVE, __task__="tags")
+
+    [found] = errors(chunks)
+    sentence, error_id = split_id(found)
+    assert words in sentence
+    assert error_id in caplog.text
+    assert grown(chunks) == ""
+    assert isinstance(task, dict)
+    assert task["choices"][0]["message"]["content"] == ""
+
+
+async def test_answer_that_takes_too_long_keeps_its_text(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """Where an administrator set a limit; the work upstream ends."""
+    pipe.valves = valves_for(sim, TOTAL_TIMEOUT_SECONDS=0.4)
+
+    chunks = await chunks_of(pipe, chat("sim:slow,delay=5"), **NATIVE)
+
+    assert without_markers(grown(chunks)).startswith("word0")
+    [found] = errors(chunks)
+    assert found.startswith("The answer took longer than an administrator allows.")
+    assert (await sim.closed_early()).scenario == "slow"
+
+
+@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
+async def test_failure_without_a_stream_is_one_sentence(
+    given: Json, pipe: Pipe
+) -> None:
+    """What arrived is in the result."""
+    result = await result_of(pipe, chat("sim:failed"), **given)
+
+    sentence, _ = split_id(result["error"]["message"])
+    assert sentence == "OpenAI had an error of its own. Try again in a moment."
+
+
+# ---------------------------------------------------------------- retries
+
+
+async def test_waiting_for_a_retry_shows_a_status_line(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In front of the answer, which is whole; the log has the same line."""
+    pipe.valves = valves_for(sim, MAX_RETRIES="1")
+
+    chunks = await chunks_of(pipe, chat("sim:429,times=1,retry-after-ms=1"), **NATIVE)
+
+    assert statuses(chunks) == [f"{BUSY} Trying again in a moment."]
+    assert "event" in chunks[0]
+    assert host_events(chunks, "status")[0]["done"] is True
+    assert without_markers(grown(chunks)).startswith("This is turn 1.")
+    assert errors(chunks) == []
+    assert [request.status for request in sim.requests] == [429, 200]
+    assert BUSY in caplog.text
+
+
+async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) -> None:
+    """Chat Completions knows no status line."""
+    pipe.valves = valves_for(sim, MAX_RETRIES=1)
+    body = chat("sim:503,times=1,retry-after-ms=1")
+
+    chunks = await chunks_of(pipe, body, **PLAIN)
+    sim.forget()
+    result = await result_of(pipe, body, **NATIVE)
+
+    assert not [chunk for chunk in chunks if "event" in chunk]
+    assert said(chunks).startswith("This is turn 1.")
+    assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
+
+
+@pytest.mark.parametrize(
+    ("spec", "attempts"),
+    [
+        ("500,times=3,retry-after-ms=1", 4),
+        ("500,retry-after-ms=1", 6),
+        ("429,retry-after=120", 1),
+        ("500,should-retry=false", 1),
+        ("quota", 1),
+        ("spend-limit", 1),
+        ("413", 1),
+    ],
+)
+async def test_request_is_sent_as_often_as_it_may_help(
+    spec: str, attempts: int, pipe: Pipe, sim: Simulator
+) -> None:
+    """Never for longer than the administrator allows, never without credit."""
+    pipe.valves = valves_for(sim, MAX_RETRIES=5, MAX_RETRY_WAIT_SECONDS=60)
+
+    chunks = await chunks_of(pipe, chat(f"sim:{spec}"), **NATIVE)
+
+    assert len(sim.requests) == attempts
+    assert len(statuses(chunks)) == attempts - 1
+    assert len(errors(chunks)) == (0 if "times" in spec else 1)
+
+
+async def test_nothing_is_sent_again_after_a_tool_ran(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The tools of the first round are not asked for twice."""
+    request = SimpleNamespace(state=SimpleNamespace())
+    body = chat("sim:tool", tools=[TOOL])
+    pipe.valves = valves_for(sim, MAX_RETRIES=5)
+    first = await chunks_of(pipe, body, **NATIVE, __request__=request)
+    [call_id] = [
+        chunk["item"]["call_id"]
+        for chunk in first
+        if chunk.get("type") == "response.output_item.done"
+        and chunk["item"]["type"] == "function_call"
+    ]
+    body["messages"] += [{"role": "tool", "tool_call_id": call_id, "content": "18"}]
+    broken = '{"X-Simulator-Scenario": "503,retry-after-ms=1"}'
+    pipe.valves = valves_for(sim, MAX_RETRIES=5, EXTRA_HEADERS=broken)
+
+    second = await chunks_of(pipe, body, **NATIVE, __request__=request)
+
+    assert [request.status for request in sim.requests] == [200, 503]
+    assert statuses(second) == []
+    [found] = errors(second)
+    assert found.startswith("OpenAI is overloaded at the moment.")
+    assert has_marker(stored(second))
+
+
+async def test_stop_while_waiting_for_a_retry(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At once, without another attempt, and it is no error."""
+    pipe.valves = valves_for(sim, MAX_RETRIES=1)
+    answer = await pipe.pipe(chat("sim:429,retry-after=30"), **NATIVE)
+    assert isinstance(answer, AsyncGenerator)
+    async with aclosing(answer), asyncio.timeout(5):
+        assert statuses([await anext(answer)]) == [f"{BUSY} Trying again in 30 s."]
+        waiting = asyncio.ensure_future(anext(answer))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    await sim.all_ended()
+    assert len(sim.requests) == 1
+    assert not [r for r in caplog.records if r.levelno >= logging.ERROR]
+
+
+# ---------------------------------------------------------------- the log as a source
+
+
+def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:
+    """What the host passes for a person who wants to see the log, or not."""
+    chosen = UserValves(SHOW_LOG_ON_ERROR=shows)
+    return {
+        "__user__": {**USER, "role": role, "valves": chosen},
+        "__metadata__": ids,
+    }
+
+
+@pytest.mark.parametrize(
+    ("valves", "scenario"),
+    [
+        ({}, "cut"),
+        ({}, "500"),
+        ({"API_KEY": "sk-wrong"}, "chat"),
+        ({"API_KEY": ""}, ""),
+    ],
+    ids=["broken", "refused", "wrong key", "not sent"],
+)
+async def test_administrator_sees_the_log_of_a_failure(
+    valves: Json, scenario: str, pipe: Pipe, sim: Simulator
+) -> None:
+    """As a source below the answer, under the id of the sentence; once, at the end."""
+    pipe.valves = valves_for(sim, **valves)
+
+    chunks = await chunks_of(pipe, chat(f"my secret diary sim:{scenario}"), **asking())
+
+    [source] = host_events(chunks, "source")
+    assert chunks[-1]["event"]["data"] is source
+    assert source["source"] == {"name": "Log of this answer"}
+    assert source["metadata"] == [{"source": "Log of this answer"}]
+    [log] = source["document"]
+    assert "WARNING" in log
+    for secret in ("diary", "sk-"):
+        assert secret not in log
+
+
+async def test_own_fault_is_in_the_log_that_is_shown(pipe: Pipe) -> None:
+    """Its place, not its words."""
+    chunks = await chunks_of(pipe, {**chat("Hi"), "tools": [7]}, **asking())
+
+    [source] = host_events(chunks, "source")
+    assert "ERROR" in source["document"][0]
+    assert len(errors(chunks)) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "scenario"),
+    [
+        (asking(shows=False), "cut"),
+        (asking(role="user"), "cut"),
+        (asking(), "chat"),
+        (asking(ids={}), "cut"),
+        (NATIVE, "cut"),
+    ],
+    ids=["not wanted", "no administrator", "no failure", "plain HTTP", "no valves"],
+)
+async def test_nobody_else_sees_a_log(given: Json, scenario: str, pipe: Pipe) -> None:
+    """And nobody sees one of an answer that went well."""
+    chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **given)
+
+    assert not [chunk for chunk in chunks if "event" in chunk]
+
+
+# ---------------------------------------------------------------- audit log
+
+
+@pytest.mark.parametrize(
+    ("scenario", "events"),
+    [
+        ("chat", ["responses_api_request", "responses_api_success"]),
+        ("incomplete", ["responses_api_request", "responses_api_success"]),
+        ("500", ["responses_api_request", "responses_api_error"]),
+        ("cut", ["responses_api_request", "responses_api_error"]),
+    ],
+)
+async def test_audit_log_of_one_answer(
+    scenario: str,
+    events: list[str],
+    pipe: Pipe,
+    sim: Simulator,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Two lines, without a word of the chat."""
+    pipe.valves = valves_for(sim, AUDIT_LOG=True, LOG_LEVEL="ERROR")
+
+    await chunks_of(pipe, chat(f"my secret diary sim:{scenario}"), **NATIVE)
+
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split('"')[3] for line in lines] == events
+    assert "diary" not in caplog.text
+    assert sim.api_key not in caplog.text

@@ -1,0 +1,263 @@
+"""What a server refuses is left out in the same call, and not asked for again."""
+
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from asked_sample import TOOL, chat, valves_for
+from owui_chat.markers import without_markers
+from owui_manifold.pipe import Pipe
+from pipe_calls import (
+    NATIVE,
+    TEMPORARY,
+    answering,
+    chunks_of,
+    errors,
+    grown,
+    result_of,
+    statuses,
+    stored,
+)
+from simulator import Simulator
+from stand_in_host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+OTHER_KEY = "sk-simulator-2"
+UNREADABLE = (
+    "The server could not read earlier reasoning of this chat: answering without it."
+)
+NO_SUMMARY = "This organisation gets no reasoning summaries: answering without."
+NO_STREAM = "This organisation may not stream: the answer comes in one piece."
+
+
+def answered(chunks: list[Json]) -> bool:
+    """Whether the answer came, and is no failure."""
+    told = without_markers(grown(chunks)).startswith("This is turn")
+    return told and not errors(chunks)
+
+
+def sent_reasoning(sim: Simulator, place: int = -1) -> list[str]:
+    """The encrypted content that a request carries."""
+    items = sim.requests[place].body["input"]
+    return [i["encrypted_content"] for i in items if i["type"] == "reasoning"]
+
+
+def received_reasoning(sim: Simulator, place: int = -1) -> list[str]:
+    """The encrypted content that its answer brought."""
+    response = sim.requests[place].response
+    assert response is not None
+    output = response["output"]
+    return [i["encrypted_content"] for i in output if i["type"] == "reasoning"]
+
+
+def call_id_of(sim: Simulator) -> str:
+    """The id of the one call that the last answer made."""
+    response = sim.requests[-1].response
+    assert response is not None
+    [call_id] = [str(i["call_id"]) for i in response["output"] if "call_id" in i]
+    return call_id
+
+
+# ---------------------------------------------------------------- reasoning
+
+
+async def test_reasoning_of_another_organisation_is_left_out_and_buried(
+    pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer comes in the same call; no later request carries it again."""
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    old = received_reasoning(sim)
+    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+    said = ["Hi", stored(first), "And now?"]
+
+    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+
+    assert answered(second)
+    assert statuses(second) == [UNREADABLE]
+    assert UNREADABLE in caplog.text
+    assert [request.status for request in sim.requests] == [200, 400, 200]
+    assert sent_reasoning(sim, 1) == old
+    assert sent_reasoning(sim, 2) == []
+    new = received_reasoning(sim)
+
+    third = await chunks_of(
+        pipe, chat(*said, stored(second), "Go on."), **answering("m-3")
+    )
+
+    assert answered(third)
+    assert statuses(third) == []
+    assert len(sim.requests) == 4
+    assert new
+    assert sent_reasoning(sim) == new
+
+
+@pytest.mark.parametrize("encryption", ["off", "on"])
+async def test_what_is_dead_stays_dead(
+    encryption: str, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """For every branch of the chat, for a new upload of the pipe, after a key change."""
+    pipe.valves = valves_for(sim, STORE_ENCRYPTION=encryption)
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    said = ["Hi", stored(first), "And now?"]
+    pipe.valves = valves_for(sim, STORE_ENCRYPTION=encryption, API_KEY=OTHER_KEY)
+    await chunks_of(pipe, chat(*said), **answering("m-2"))
+    uploaded = Pipe()
+    uploaded.valves = valves_for(sim, STORE_ENCRYPTION=encryption)
+
+    again = await chunks_of(uploaded, chat(*said), **answering("m-3"))
+
+    await uploaded._connections.close()
+    assert answered(again)
+    assert len(sim.requests) == 4
+    assert sent_reasoning(sim) == []
+
+
+async def test_one_result_heals_too(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Where nobody sees a status line."""
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+    said = ["Hi", stored(first), "And now?"]
+
+    result = await result_of(pipe, chat(*said), **answering("m-2"))
+
+    assert "error" not in result
+    assert result["choices"][0]["message"]["content"].startswith("This is turn")
+    assert sent_reasoning(sim) == []
+    [buried] = [value["dead"] for value in host.kept.values() if "dead" in value]
+    assert len(buried) == 1
+
+
+async def test_rounds_of_tools_go_on_without_what_was_refused(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The second round is not refused once more, and keeps the first one's thoughts."""
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+    state = SimpleNamespace(state=SimpleNamespace())
+    body = chat("Hi", stored(first), "sim:tool", tools=[TOOL])
+    given = {**answering("m-2"), "__request__": state}
+    await chunks_of(pipe, body, **given)
+    thoughts = received_reasoning(sim)
+    result = {"role": "tool", "tool_call_id": call_id_of(sim), "content": "18"}
+    body["messages"].append(result)
+
+    second = await chunks_of(pipe, body, **given)
+
+    assert statuses(second) == []
+    assert errors(second) == []
+    assert [request.status for request in sim.requests] == [200, 400, 200, 200]
+    assert thoughts
+    assert sent_reasoning(sim) == thoughts
+
+
+async def test_temporary_chat_heals_without_a_row(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The key changed between two rounds of tools: nothing is there to be buried."""
+    state = SimpleNamespace(state=SimpleNamespace())
+    body = chat("sim:tool", tools=[TOOL])
+    await chunks_of(pipe, body, **TEMPORARY, __request__=state)
+    result = {"role": "tool", "tool_call_id": call_id_of(sim), "content": "18"}
+    body["messages"].append(result)
+    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+
+    second = await chunks_of(pipe, body, **TEMPORARY, __request__=state)
+
+    assert statuses(second) == [UNREADABLE]
+    assert errors(second) == []
+    assert [request.status for request in sim.requests] == [200, 400, 200]
+    assert host.chats.writes == []
+
+
+# ---------------------------------------------------------------- summaries, streams
+
+
+@pytest_asyncio.fixture(params=["unverified", "unverified-stream"])
+async def unverified(request: pytest.FixtureRequest) -> AsyncIterator[Simulator]:
+    """A server that allows less to organisations that nobody has checked."""
+    async with Simulator(request.param) as simulator:
+        yield simulator
+
+
+def asks(sim: Simulator) -> list[tuple[bool, bool]]:
+    """Whether each request asked for a summary, and for a stream."""
+    return [
+        ("summary" in request.body.get("reasoning", {}), request.body["stream"])
+        for request in sim.requests
+    ]
+
+
+@pytest.mark.parametrize("unverified", ["unverified"], indirect=True)
+async def test_refused_summary_is_learned(pipe: Pipe, unverified: Simulator) -> None:
+    """The answer comes in the same call; the next call does not ask."""
+    pipe.valves = valves_for(unverified)
+
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    second = await chunks_of(pipe, chat("Hi"), **answering("m-2"))
+
+    assert answered(first)
+    assert answered(second)
+    assert statuses(first) == [NO_SUMMARY]
+    assert statuses(second) == []
+    assert asks(unverified) == [(True, True), (False, True), (False, True)]
+
+
+@pytest.mark.parametrize("unverified", ["unverified-stream"], indirect=True)
+async def test_refused_stream_is_learned(pipe: Pipe, unverified: Simulator) -> None:
+    """The answer comes in one piece, natively all the same."""
+    pipe.valves = valves_for(unverified)
+
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    second = await chunks_of(pipe, chat("Hi"), **answering("m-2"))
+
+    assert answered(first)
+    assert answered(second)
+    assert statuses(first) == [NO_SUMMARY, NO_STREAM]
+    assert statuses(second) == []
+    assert asks(unverified) == [
+        (True, True),
+        (False, True),
+        (False, False),
+        (False, False),
+    ]
+
+
+async def test_lessons_are_for_one_key_of_one_pipe(
+    pipe: Pipe, unverified: Simulator
+) -> None:
+    """Another key may be allowed more, a new upload begins anew."""
+    pipe.valves = valves_for(unverified)
+    await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    other = Pipe()
+    other.valves = valves_for(unverified)
+    unverified.forget()
+
+    pipe.valves = valves_for(unverified, API_KEY=OTHER_KEY)
+    await chunks_of(pipe, chat("Hi"), **answering("m-2"))
+    await chunks_of(other, chat("Hi"), **answering("m-3"))
+
+    await other._connections.close()
+    half = len(unverified.requests) // 2
+    assert [asks(unverified)[place] for place in (0, half)] == [(True, True)] * 2
+
+
+async def test_administrator_who_disabled_both_is_never_refused(
+    pipe: Pipe, unverified: Simulator
+) -> None:
+    """There is nothing to learn."""
+    pipe.valves = valves_for(
+        unverified, REASONING_SUMMARY="disabled", ENABLE_STREAM=False
+    )
+
+    chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    assert answered(chunks)
+    assert statuses(chunks) == []
+    assert asks(unverified) == [(False, False)]

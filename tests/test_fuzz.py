@@ -1,0 +1,393 @@
+"""Nothing that a server, a chat or a store can hold breaks or stops a run.
+
+What must hold of each module by itself is in its own tests; here what comes from
+outside goes all the way: bytes to chunks and records, records and messages to input.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wire_events as wire
+from mutations import TooLong, mutated, spoilt, within
+from openai_responses.endings import CUT
+from openai_responses.errors import InvalidRequest, MalformedEvent
+from openai_responses.events import joined_deltas, parse_event
+from openai_responses.items import Item
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEnded,
+    RunEvent,
+)
+from openai_responses.sse import EventStreamDecoder
+from openai_responses.turn import Turn
+from owui_chat.chunks import ChunkView
+from owui_chat.completion import completion, completion_text
+from owui_chat.history import build_input
+from owui_chat.markers import Marked, marker, split_at_markers, without_markers
+from owui_chat.messages import read_messages
+from owui_chat.stored import message_key, read_records, write_records
+from run_sample import ORIGIN, STREAMS, TRANSCRIPTS, call, message, reasoning, tell
+
+Json = dict[str, Any]
+
+ONE_EXAMPLE = 2.0
+"""Seconds of CPU; all of them take milliseconds."""
+ALL_EXAMPLES = 60.0
+"""The same for the examples of one test, a hundred of them by default."""
+LARGE = 200_000
+
+
+@pytest.fixture(autouse=True)
+def _comes_to_an_end() -> Iterator[None]:
+    """Bound what all examples of a test take together."""
+    began = time.process_time()
+    yield
+    share = settings.default.max_examples / 100 if settings.default else 1.0
+    assert time.process_time() - began < ALL_EXAMPLES * share
+
+
+# ---------------------------------------------------------------- from the server
+
+
+def reported(pieces: Iterable[bytes]) -> list[RunEvent]:
+    """What a run reports of a body, up to where it cannot be read."""
+    decoder, turn = EventStreamDecoder(), Turn()
+    told: list[RunEvent] = []
+    with suppress(MalformedEvent):
+        for blocks in [*map(decoder.feed, pieces), decoder.close()]:
+            events = joined_deltas([parse_event(block) for block in blocks])
+            told += [one for event in events for one in turn.feed(event)]
+    told += turn.close()
+    usage, output = turn.usage, tuple(turn.output)
+    return [*told, RunEnded(turn.ending or CUT, usage, usage, output)]
+
+
+def assert_orderly(events: Sequence[RunEvent]) -> None:
+    """Every item starts once, grows while it is open, and ends once."""
+    begun: set[int] = set()
+    ended: set[int] = set()
+    for event in events:
+        match event:
+            case ItemStarted():
+                assert event.index not in begun
+                begun.add(event.index)
+            case Grew():
+                assert event.index in begun - ended
+                assert event.text
+            case ItemEnded():
+                assert event.index in begun - ended
+                ended.add(event.index)
+    last = events[-1]
+    assert isinstance(last, RunEnded)
+    assert len(last.output) == len(ended)
+
+
+def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
+    """What a run shows can be sent, and what it keeps can be read again."""
+    told = tell(events)
+    view = ChunkView("chatcmpl-1", 0, "gpt-5.2")
+    chunks = [chunk for event in events for chunk in view.show(event)]
+    ended = events[-1]
+    assert isinstance(ended, RunEnded)
+    json.dumps([told.chunks, chunks, completion(ended, "chatcmpl-1", 0, "gpt-5.2")])
+    shown = "".join(c["delta"] for c in told.chunks if is_text(c))
+    assert completion_text(ended) == "" or told.chunks
+    for ulid, record in told.records.items():
+        assert ulid in shown or record.kind in repr(told.chunks)
+    chat = {message_key("m-1"): write_records(told.records)}
+    read = read_records(json.loads(json.dumps(chat)))
+    assert read == told.records
+    _, stretches = read_messages([{"role": "assistant", "content": shown}])
+    json.dumps(build_input(stretches, read, ORIGIN))
+
+
+def is_text(chunk: Json) -> bool:
+    """Say whether a chunk carries more of the answer."""
+    return chunk.get("type") == "response.output_text.delta"
+
+
+def body(events: Iterable[Json]) -> bytes:
+    """The bytes of events; other than those of the builders, they may be anything."""
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+
+
+EVENTS: list[list[Json]] = [
+    wire.whole_stream(wire.message("He", "llo")),
+    wire.whole_stream(wire.reasoning(["a", "b"], ["c"]), wire.message("d", at=1)),
+    wire.whole_stream(wire.reasoning_text("raw"), wire.refusal("No", at=1)),
+    wire.whole_stream(
+        wire.reasoning(["a"]),
+        wire.function_call("look", '{"a":', "1}", at=1),
+        wire.custom_call("note", "abc", at=2),
+        wire.message("Look.", at=3, phase="commentary"),
+        wire.message("Done.", at=4, phase="final_answer"),
+    ),
+    [*wire.message("Hel"), wire.ended("incomplete", wire.message_item("Hel"))],
+    [wire.created(), *wire.message("Hel"), wire.error_flat("server_error")],
+    [wire.created(), wire.error_nested("rate_limit_exceeded")],
+    [wire.created(), wire.ended("failed", error={"code": "x", "message": "y"})],
+    [wire.completed(wire.reasoning_item("a"), wire.message_item("b", at=1))],
+]
+BODIES = [(STREAMS / name).read_bytes() for name in TRANSCRIPTS]
+
+
+@given(events=mutated(EVENTS))
+def test_any_events_are_a_run(events: list[Json]) -> None:
+    """Fields missing or of another type, items twice, in disorder, deep in others."""
+    with within(ONE_EXAMPLE):
+        told = reported([body(events)])
+        assert_orderly(told)
+        assert_shown_and_kept(told)
+
+
+@given(
+    text=st.binary(max_size=200) | spoilt(BODIES),
+    size=st.sampled_from([1, 7, 1000, LARGE]),
+)
+def test_any_bytes_are_a_run(text: bytes, size: int) -> None:
+    """Cut anywhere: what a broken gateway can make of a stream."""
+    with within(ONE_EXAMPLE):
+        told = reported(text[at : at + size] for at in range(0, len(text), size))
+        assert_orderly(told)
+        assert_shown_and_kept(told)
+
+
+def _hostile_bodies() -> Iterator[tuple[str, bytes]]:
+    yield "a line without an end", b"data: " + b"x" * LARGE
+    for name, unit in {
+        "feeds": b"\n",
+        "returns": b"\r",
+        "colons": b":",
+        "empty fields": b"data\n",
+        "lines of one event": b"data:[\n",
+        "events that are no JSON": b"data: x\n\n",
+        "bytes that are no text": b"data: \xff\xfe\n\n",
+        "events without a name": b"data: {}\n\n",
+    }.items():
+        yield name, unit * (LARGE // len(unit))
+    for name, unit in {"arrays": b"[", "objects": b'{"error":', "digits": b"9"}.items():
+        yield f"open {name}", b"data: " + unit * (LARGE // len(unit)) + b"\n\n"
+    depth = LARGE // 11
+    nested = b'{"error":' * depth + b"1" + b"}" * depth
+    yield "error in errors", b'data: {"type":"error","error":' + nested + b"}\n\n"
+    for name, events in _hostile_events():
+        yield name, body(events)
+
+
+def _hostile_events() -> Iterator[tuple[str, list[Json]]]:
+    whole, item = "x" * LARGE, wire.message_item("Hi")
+    begun = wire.added(item)
+    yield "one long delta", wire.whole_stream(wire.message(whole))
+    yield "short deltas", wire.whole_stream(wire.message(*"x" * (LARGE // 120)))
+    yield "a long type", [{"type": whole}]
+    yield "a text that grows and ends", [
+        begun,
+        *(wire.text_done("x" * length) for length in range(0, 600)),
+    ]
+    yield "the same item again", [begun, wire.done(item)] * (LARGE // 400)
+    yield "an end for each item", [
+        wire.done(wire.message_item("Hi", at=at), at=at) for at in range(LARGE // 250)
+    ]
+    yield "deltas of items that never begin", [
+        wire.text_delta("x", at=at) for at in range(LARGE // 120)
+    ]
+    yield "calls without an answer", [
+        wire.done(wire.call_item("look", "{}", at=at), at=at)
+        for at in range(LARGE // 200)
+    ]
+    texts = ["x"] * (LARGE // 60)
+    yield "many parts", [begun, wire.done(wire.message_item(*texts))]
+    yield "many thoughts", [wire.completed(wire.reasoning_item(*texts))]
+
+
+HOSTILE_BODIES = dict(_hostile_bodies())
+
+
+@pytest.mark.parametrize("size", [100, LARGE * 2])
+@pytest.mark.parametrize("name", HOSTILE_BODIES)
+def test_hostile_body_is_read_in_time(name: str, size: int) -> None:
+    """200 kB take a moment, in one piece or in two thousand."""
+    text = HOSTILE_BODIES[name]
+
+    with within(ONE_EXAMPLE):
+        told = reported(text[at : at + size] for at in range(0, len(text), size))
+        assert_shown_and_kept(told)
+    assert_orderly(told)
+
+
+# ---------------------------------------------------------------- from the chat
+
+ULIDS = ["A" * 26, "B" * 26]
+STORED = [
+    {
+        "model": "openai_responses.gpt-5.2",
+        "created_at": 1,
+        "payload": payload,
+        "message_id": "m-1",
+        "origin": origin,
+    }
+    for payload, origin in [
+        ([reasoning("1"), call("1"), {**message("1", "Hi"), "phase": "x"}], None),
+        (reasoning("2"), ORIGIN.wire()),
+    ]
+]
+CHATS: list[Json] = [
+    {
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "Rain?"}]},
+            {
+                "role": "assistant",
+                "content": f"Yes.{marker('items', ULIDS[0])}Look.",
+                "tool_calls": [
+                    {
+                        "id": "call_1",
+                        "type": "function",
+                        "function": {"name": "get_weather", "arguments": "{}"},
+                    }
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+            {"role": "assistant", "content": f"{marker('reasoning', ULIDS[1])}Wet."},
+            {
+                "role": "user",
+                "content": [{"type": "image_url", "image_url": {"url": "data:,"}}],
+            },
+        ],
+        "openai_responses_pipe": {"__v": 3, "items": {ULIDS[1]: STORED[1]}},
+        message_key("m-1"): {
+            "__v": 4,
+            "items": {ULIDS[0]: STORED[0]},
+            "dead": [ULIDS[1]],
+        },
+    }
+]
+
+
+def input_of(chat: Json) -> list[Item]:
+    """The input that a chat's JSON comes to."""
+    messages = chat.get("messages")
+    rows = messages if isinstance(messages, list) else []
+    _, stretches = read_messages(rows)
+    return build_input(stretches, read_records(chat), ORIGIN)
+
+
+@given(chat=mutated(CHATS, most=6))
+def test_any_chat_is_an_input_or_refused(chat: Json) -> None:
+    """Whatever a person, an import or another writer did to it."""
+    with within(ONE_EXAMPLE), suppress(InvalidRequest):
+        json.dumps(input_of(chat))
+        assert write_records(read_records(chat))["__v"] == 4
+
+
+def _hostile_chats() -> Iterator[tuple[str, Json]]:
+    line = marker("items", ULIDS[0])
+    one = {message_key("m-1"): {"items": {ULIDS[0]: STORED[0]}}}
+    for name, text in {
+        "one marker again": line * (LARGE // len(line)),
+        "a long text": "x" * LARGE,
+        "white space": " \n\t" * (LARGE // 3),
+    }.items():
+        yield name, {**one, "messages": [{"role": "assistant", "content": text}]}
+    short = {"role": "assistant", "content": "x"}
+    yield "many messages", {**one, "messages": [short] * (LARGE // 40)}
+    parts = [{"type": "text", "text": "x"}] * (LARGE // 30)
+    yield "many parts", {"messages": [{"role": "user", "content": parts}]}
+    yield "many calls in one record", _chat_with_calls(LARGE // 200)
+
+
+def _chat_with_calls(count: int) -> Json:
+    calls = [call(str(number)) for number in range(count)]
+    record = {**STORED[0], "payload": [reasoning("1"), *calls]}
+    cards = [
+        {"id": item["call_id"], "function": {"name": "f", "arguments": "{}"}}
+        for item in calls
+    ]
+    outputs = [
+        {"role": "tool", "tool_call_id": item["call_id"], "content": "x"}
+        for item in calls
+    ]
+    text = f"{marker('items', ULIDS[0])}x"
+    answer = {"role": "assistant", "content": text, "tool_calls": cards}
+    return {
+        message_key("m-1"): {"items": {ULIDS[0]: record}},
+        "messages": [answer, *outputs],
+    }
+
+
+HOSTILE_CHATS = dict(_hostile_chats())
+
+
+@pytest.mark.parametrize("name", HOSTILE_CHATS)
+def test_hostile_chat_is_read_in_time(name: str) -> None:
+    """200 kB of a chat take a moment."""
+    with within(ONE_EXAMPLE):
+        assert input_of(HOSTILE_CHATS[name]) or name == "white space"
+
+
+# ---------------------------------------------------------------- markers
+
+_BITS = "\u200b\u200c" * 104
+WRITTEN = [
+    marker("items", ULIDS[0]),
+    f"\n\n[](openai_responses:v1:function_call:{ULIDS[0]}?model=a.b)\n\n",
+    f"\u2060{_BITS}\u2060",
+    f"\n[openai_responses:v2:x_y:{ULIDS[1][:16]}?a=b]:\t#\n",
+    "\n[openrouter:v1:a:b]: #\n",
+]
+slices = st.builds(
+    lambda text, start, length: text[start : start + length],
+    st.sampled_from(WRITTEN),
+    st.integers(0, 60),
+    st.integers(1, 250),
+)
+damaged = st.lists(slices | st.text(max_size=3), max_size=6).map("".join)
+
+
+def assert_found_in_order(pieces: Sequence[Marked], text: str) -> None:
+    """The pieces are the text's own, one after the other."""
+    at = 0
+    for piece in pieces:
+        at = text.index(piece.text, at) + len(piece.text)
+
+
+@given(text=damaged)
+def test_pieces_of_a_damaged_text_are_its_own(text: str) -> None:
+    """Nothing is made up, doubled or put in another place."""
+    with within(ONE_EXAMPLE):
+        assert_found_in_order(list(split_at_markers(text)), text)
+
+
+@settings(max_examples=max(10, (settings.default or settings()).max_examples // 5))
+@given(unit=damaged.filter(bool))
+def test_any_unit_repeated_is_read_in_time(unit: str) -> None:
+    """No pattern looks at a text again for each of its characters."""
+    text = unit * (LARGE // len(unit))
+
+    with within(ONE_EXAMPLE):
+        assert_found_in_order(list(split_at_markers(text)), text)
+        without_markers(text)
+
+
+# ---------------------------------------------------------------- the bound itself
+
+
+def test_what_does_not_end_is_interrupted() -> None:
+    """Also where no call is made that a deadline could be looked at in."""
+    with pytest.raises(TooLong):
+        _never_end()
+
+
+def _never_end() -> None:
+    with within(0.05):
+        while True:
+            pass
