@@ -21,7 +21,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "long",
-    max_examples=10_000,
+    max_examples=5_000,
     deadline=_ONE_EXAMPLE,
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,

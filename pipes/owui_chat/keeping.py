@@ -133,8 +133,9 @@ def _without_shown_text(item: Item) -> Item:
     The host strips the ends of texts, and knows nothing of refusals or of several
     parts; such a message is kept whole.
     """
-    kept = replayed(item)
-    text, parts = message_text(item), kept.get("content") or []
+    kept = {**replayed(item), "type": "message"}  # the short form has no type
+    text, content = message_text(item), kept.get("content")
+    parts = content if isinstance(content, list) else []
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept

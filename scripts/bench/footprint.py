@@ -20,10 +20,14 @@ _KILOBYTE = 1000
 
 @dataclass(frozen=True)
 class Footprint:
-    """What is held once nothing runs any more; memory in kB, `traced` by Python."""
+    """What is held once nothing runs any more; memory in kB.
+
+    `traced` is what Python handed out, `peak` the most of it since peaks were forgotten.
+    """
 
     resident: int
     traced: int
+    peak: int
     sockets: int
     tasks: int
 
@@ -33,9 +37,11 @@ async def footprint() -> Footprint:
     for _ in range(3):
         await asyncio.sleep(0)  # what was told to close closes
         gc.collect()
+    traced, peak = tracemalloc.get_traced_memory()
     return Footprint(
         resident=_status("VmRSS"),
-        traced=tracemalloc.get_traced_memory()[0] // _KILOBYTE,
+        traced=traced // _KILOBYTE,
+        peak=peak // _KILOBYTE,
         sockets=_open_sockets(),
         tasks=len(asyncio.all_tasks()) - 1,
     )
@@ -50,11 +56,6 @@ def forget_peaks() -> None:
 def resident_peak() -> int:
     """Return the most memory that the process had, in kB."""
     return _status("VmHWM")
-
-
-def traced_peak() -> int:
-    """Return the most memory that Python had handed out, in kB."""
-    return tracemalloc.get_traced_memory()[1] // _KILOBYTE
 
 
 def _status(name: str) -> int:

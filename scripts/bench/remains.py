@@ -1,14 +1,18 @@
 """What is wrong with a pipe after rounds of load."""
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from bench.crowd import Heard, Load, counted
 from bench.footprint import Footprint
 
-SETTLED = 3
-"""Until then caches fill: the rounds after it are compared with it."""
+FEWEST_ROUNDS = 7
+"""With fewer there is nothing to compare."""
+SETTLED = slice(1, 4)
+"""Rounds after which caches are full, and before which nothing can have piled up."""
+LAST = slice(-3, None)
 GROWTH = 1.05
-"""How much more memory the last round may leave than the one that settled."""
+"""How much more memory may be held in the end than when it had settled."""
 
 
 def complaints(
@@ -46,18 +50,21 @@ def _unreleased(
 
 
 def _growth(held: Sequence[Footprint]) -> Iterator[str]:
-    """Compare the last round with the one in which memory had settled.
+    """Compare the last rounds with those in which memory had settled.
 
-    What Python handed out is exact; the RSS also moves with how the allocator packs,
-    so it is held to the same measure but only tells of what is larger.
+    What is left behind never goes away, so the least of the last rounds shows it, and
+    a moment in which one round held more does not.
     """
-    if len(held) <= SETTLED:
+    if len(held) < FEWEST_ROUNDS:
         return
-    settled, last = held[SETTLED - 1], held[-1]
-    for name in ("traced", "resident"):
-        kilobytes = getattr(last, name), getattr(settled, name)
-        if kilobytes[0] > kilobytes[1] * GROWTH:
-            yield (
-                f"Memory grew ({name}): {kilobytes[0]:,} kB after round {len(held)}, "
-                f"{kilobytes[1]:,} kB after round {SETTLED}."
-            )
+    for name, excuse in (("traced", 0), ("resident", _higher_peak(held))):
+        settled = median(getattr(one, name) for one in held[SETTLED])
+        last = min(getattr(one, name) for one in held[LAST])
+        if last > settled * GROWTH + excuse:
+            yield f"Memory grew: {settled:,.0f} kB {name} at first, {last:,} in the end."
+
+
+def _higher_peak(held: Sequence[Footprint]) -> int:
+    """Return how much higher a later peak was: the RSS does not come down from it."""
+    before = max(one.peak for one in held[: SETTLED.stop])
+    return max(one.peak for one in held) - before
