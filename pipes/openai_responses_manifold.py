@@ -9,20 +9,23 @@ description: GPT models over the Responses API, with reasoning that is remembere
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
     openai_responses  clock, errors, endings, catalog, models, items, usage, run_events,
-                      deadlines, endpoint, sse, events, retries, sessions, transport,
-                      ulids, turn, compat, request, exchange, healing, run, origin,
-                      tools, redaction, audit
+                      deadlines, endpoint, sse, events, retries, routes, sessions,
+                      transport, ulids, turn, compat, request, exchange, healing,
+                      attempts, approvals, schemas, arguments, calls, run, origin,
+                      tool_names, redaction, open_schemas, tools, audit
     owui_chat  native, chunks, completion, markers, tasks, stored, keeping, messages,
                history
-    owui_manifold  caller, host, learned, log, rounds, valves, settings, sealing, store,
-                   job, report, answer, pipe
+    owui_manifold  caller, valves, consent, host, host_tools, learned, log, offers,
+                   rounds, settings, sealing, store, job, report, answer, pipe
 """
 
 import asyncio
 import base64
 import hashlib
+import inspect
 import json
 import logging
+import math
 import os
 import random
 import re
@@ -34,23 +37,29 @@ from collections import deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
+    Awaitable,
     Callable,
+    Coroutine,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextvars import copy_context
 from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from fnmatch import fnmatchcase
+from functools import partial
 from importlib import import_module
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from traceback import extract_tb
-from typing import Any, Literal, NamedTuple, Self, TypeGuard
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeGuard
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -828,6 +837,15 @@ def replayed(item: Item) -> Item:
     return kept
 
 
+def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a turn as the next one of the same run sends it back."""
+    return [
+        replayed(item)
+        for item in output
+        if not is_reasoning(item) or (with_reasoning and has_encrypted_reasoning(item))
+    ]
+
+
 def _is_replayed(key: str, value: object) -> bool:
     return key not in _NEVER_REPLAYED and value is not None
 
@@ -980,6 +998,19 @@ class ItemEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class CallAnswered:
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` holds what a host shows beside it (`files`, `embeds`).
+    """
+
+    index: int
+    item: Item
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class TurnEnded:
     """One response ended in an orderly way; `usage` is None when it was not told."""
 
@@ -1018,7 +1049,7 @@ class RunEnded:
     """The last event of every run, however it ended.
 
     `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended.
+    items of the whole run that ended, outputs of calls among them.
     """
 
     ending: Ending
@@ -1028,7 +1059,7 @@ class RunEnded:
     trace: Trace = field(default_factory=Trace)
 
 
-RunEvent = ItemStarted | Grew | ItemEnded | TurnEnded | Noted | RunEnded
+RunEvent = ItemStarted | Grew | ItemEnded | CallAnswered | TurnEnded | Noted | RunEnded
 
 
 def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
@@ -1679,6 +1710,58 @@ def _number(text: str | None) -> float | None:
     return value if 0 <= value < float("inf") else None
 
 
+# openai_responses.routes ==============================================================
+# The way to a server: whose certificates to trust, which proxy to take.
+
+
+class Trust:
+    """The certificates of CA bundles, one context a file: or nothing is reused."""
+
+    def __init__(self) -> None:
+        """Read nothing yet."""
+        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
+
+    def context(self, network: Network) -> ssl.SSLContext | bool:
+        """Return whom to trust, in the form that aiohttp takes."""
+        if not network.verify_ssl or not network.ca_bundle:
+            return network.verify_ssl
+        path = network.ca_bundle
+        try:
+            key = (path, Path(path).stat().st_mtime_ns)
+            if key not in self._contexts:
+                self._contexts[key] = ssl.create_default_context(cafile=path)
+            return self._contexts[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            raise InvalidRequest(
+                "CA_BUNDLE is not a file with certificates that this server can read. "
+                "An administrator has to correct it in the valves of this pipe."
+            ) from None
+
+
+def proxy_for(network: Network, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = network.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy on the way to the model's server is not an http or https "
+            "address. An administrator has to correct PROXY in the valves of this "
+            "pipe, or the environment of Open WebUI."
+        )
+    return address
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`, or None."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
 # openai_responses.sessions ============================================================
 # The pooled HTTP session of each event loop.
 #
@@ -1900,7 +1983,7 @@ class Connections:
     def __init__(self, idle_seconds: float | None = None) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
-        self._tls: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._trust = Trust()
 
     @asynccontextmanager
     async def post(
@@ -1916,7 +1999,7 @@ class Connections:
         closes the connection, and with it the work upstream.
         """
         limits = deadlines or Deadlines(Timeouts())
-        tls = self._trust(endpoint.network)
+        tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, payload, limits, tls)
             try:
@@ -1929,21 +2012,6 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
         await self._sessions.close()
-
-    def _trust(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust; one context a file, or no connection is reused."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
-        try:
-            key = (network.ca_bundle, Path(network.ca_bundle).stat().st_mtime_ns)
-            if key not in self._tls:
-                self._tls[key] = ssl.create_default_context(cafile=network.ca_bundle)
-            return self._tls[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
 
 
 async def _send(
@@ -1966,7 +2034,7 @@ async def _send(
                 data=body,
                 headers=endpoint.headers(),
                 ssl=tls,
-                proxy=_proxy(endpoint.network, url),
+                proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
     except _NETWORK_ERRORS as error:
@@ -1978,30 +2046,6 @@ async def _send(
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
             "be sent. An administrator has to correct it in the valves of this pipe."
         ) from None
-
-
-def _proxy(network: Network, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = network.proxy.strip() or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy on the way to the model's server is not an http or https "
-            "address. An administrator has to correct PROXY in the valves of this "
-            "pipe, or the environment of Open WebUI."
-        )
-    return address
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -2392,6 +2436,7 @@ class Settings:
     stream: bool = True
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = field(default=())
+    parallel_tool_calls: bool | None = None
 
 
 def build_request(
@@ -2421,6 +2466,7 @@ def build_request(
         "reasoning": _reasoning(model, effort, body, settings) or None,
         "text": _text_object(model, body, settings) or None,
         "tools": list(settings.tools) or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
         **passed,
     }
     try:
@@ -2758,71 +2804,89 @@ _SENTENCES: Mapping[str, str] = {
 }
 
 
-# openai_responses.run =================================================================
-# A whole request, as a stream of run events.
+# openai_responses.attempts ============================================================
+# One turn: a request, sent again where that helps.
 #
-# The loop knows neither host nor valve: what it needs comes in frozen inputs, what
-# happens goes out as events, and the last of them says how the run ended. A request is
-# sent again only before the first event of its answer: changed, where the refusal has a
-# cause that can be left out, or as it is, where waiting may help.
+# It is sent again only before the first event of its answer: changed, where the refusal
+# has a cause that can be left out, or as it is, where waiting may help.
 
 
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunEnded.
+class Attempts:
+    """The attempts at one turn.
 
-    Raises nothing of ours: a refusal is an ending. Cancelling it, or closing the
-    generator, closes the connection.
+    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
+    `error` what stopped it, if something of ours did.
     """
-    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
-    again = _Again(request, limits)
-    while True:
-        turn, error = Turn(), None
-        try:
-            async with aclosing(exchange(again.request, line, turn)) as events:
-                async for event in events:
-                    yield event
-        except ResponsesError as caught:
-            error = caught
-        note = again.after(error, turn)
-        if note is None or not line.deadlines.leave(again.wait):
-            break
-        yield note
-        await asyncio.sleep(again.wait)
-    for event in turn.close():
-        yield event
-    yield _ended(turn, error)
 
-
-class _Again:
-    """Decides after an attempt whether there is another one, and with what."""
-
-    def __init__(self, request: ResponsesRequest, limits: Limits) -> None:
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        line: Line,
+        retries: RetryPolicy,
+        first_index: int = 0,
+    ) -> None:
+        """Count the items of the turn from `first_index` on."""
         self.request = request
-        self.wait = 0.0
-        self._policy = limits.retries
+        self.turn = Turn(first_index)
+        self.error: ResponsesError | None = None
+        self._line = line
+        self._policy = retries
+        self._first_index = first_index
         self._retries = 0
         self._healed: set[str] = set()
+        self._wait = 0.0
 
-    def after(self, error: ResponsesError | None, turn: Turn) -> Noted | None:
+    async def events(self) -> AsyncGenerator[RunEvent, None]:
+        """Send the request and yield what happens, until there is no more to try."""
+        while True:
+            self.turn, self.error = Turn(self._first_index), None
+            answer = exchange(self.request, self._line, self.turn)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note = self._next()
+            if note is None or not self._line.deadlines.leave(self._wait):
+                break
+            yield note
+            await asyncio.sleep(self._wait)
+        for event in self.turn.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the turn ended."""
+        if self.turn.ending:
+            return self.turn.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.turn.event_count > 0)
+        return CUT if self.turn.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know of the last answer."""
+        if not isinstance(self.error, ApiRefused):
+            return self.turn.trace
+        refused = self.error
+        return Trace(refused.request_id, "", refused.setback.status, refused.error)
+
+    def _next(self) -> Noted | None:
         """Return what to tell before the next attempt; None when there is none."""
-        setback = _setback(error, turn)
+        setback = _setback(self.error, self.turn)
         if setback is None:
             return None
         remedy = healed(self.request, setback.error)
         if remedy and remedy.cause not in self._healed:
             self._healed.add(remedy.cause)
-            self.request, self.wait = remedy.request, 0.0
+            self.request, self._wait = remedy.request, 0.0
             return Noted(remedy.sentence, remedy.cause)
         wait = retry_wait(self._policy, self._retries, setback, random_fraction())
         if wait is None:
             return None
         self._retries += 1
-        self.wait = wait
+        self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
 
@@ -2839,14 +2903,880 @@ def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
     return Setback() if silent or isinstance(error, ConnectionFailed) else None
 
 
-def _ended(turn: Turn, error: ResponsesError | None) -> RunEnded:
-    silent = CUT if turn.event_count else UNREADABLE
-    ending, trace = turn.ending or silent, turn.trace
-    if error is not None and turn.ending is None:
-        ending = ending_of_exception(error, turn.event_count > 0)
-    if isinstance(error, ApiRefused):
-        trace = Trace(error.request_id, "", error.setback.status, error.error)
-    return RunEnded(ending, turn.usage, turn.usage, tuple(turn.output), trace)
+# openai_responses.approvals ===========================================================
+# Whether a call may run: by rule, or by asking a person.
+#
+# A rule is a pattern of tool names with an answer, `delete_*=ask`; the first that fits
+# counts. Nobody there to ask, or no clear yes, is a no.
+
+Approval = Literal["auto", "ask", "deny"]
+
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, with the way to ask for the calls they leave open."""
+
+    rules: Sequence[tuple[str, Approval]] = ()
+    otherwise: Approval = "auto"
+    ask: Ask | None = field(default=None, compare=False)
+
+    def rule_for(self, name: str) -> Approval:
+        """Return what the rules say of a tool."""
+        fitting = (
+            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
+        )
+        return next(fitting, self.otherwise)
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str | None:
+        """Return what to tell the model of a call that may not run, or None."""
+        match self.rule_for(name):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        if await self._is_approved(call_id, name, arguments):
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
+
+    async def _is_approved(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        try:
+            return self.ask is not None and await self.ask(call_id, name, arguments)
+        except Exception:  # whoever cannot be asked has not said yes
+            return False
+
+
+def read_rules(text: str) -> list[tuple[str, Approval]]:
+    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+
+    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+    """
+    rules: list[tuple[str, Approval]] = []
+    for entry in text.replace("\n", ",").split(","):
+        pattern, _, answer = (part.strip() for part in entry.partition("="))
+        match answer or "ask":
+            case "auto" | "ask" | "deny" as known if pattern:
+                rules.append((pattern, known))
+            case _ if pattern or answer:
+                raise InvalidRequest(
+                    "TOOL_APPROVAL holds something that is no rule. An administrator "
+                    "has to correct it in the valves, for example `delete_*=ask`."
+                )
+    return rules
+
+
+# openai_responses.schemas =============================================================
+# A JSON Schema made strict.
+#
+# Strict mode takes a part of JSON Schema: every object closed, every property required
+# (optional ones become nullable, see `arguments.without_nulls`), no open maps. What
+# cannot be said in it is not guessed: such a function is sent with `strict: false`.
+
+Schema = dict[str, Any]
+
+_KEPT = frozenset(
+    {
+        *("description", "enum", "multipleOf", "minimum", "maximum"),
+        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+    }
+)
+"""Keywords that stay as they are."""
+
+_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+_STRICT_FORMATS = frozenset(
+    {
+        *("date-time", "time", "date", "duration", "email"),
+        *("hostname", "ipv4", "ipv6", "uuid"),
+    }
+)
+
+_NARROWING = frozenset(
+    {
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+        *(
+            "dependencies",
+            "patternProperties",
+            "propertyNames",
+            "prefixItems",
+            "contains",
+        ),
+        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+    }
+)
+"""Keywords that change what is allowed and have no strict form."""
+
+_JSON_TYPES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
+
+_DEFINITIONS = ("$defs", "definitions")
+_DEEPEST_STRICT, _MOST_PROPERTIES = 10, 5000
+
+
+class NotStrict(Exception):
+    """The schema has no strict form."""
+
+
+def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+    """Return a function's parameters for strict mode; None where it cannot say them.
+
+    What the result allows the given schema allows too, but for the nulls of optional
+    properties and for limits that only a description can tell (`minLength`).
+    """
+    try:
+        return _Rewriting(schema).result()
+    except (NotStrict, RecursionError):
+        return None
+    except (TypeError, AttributeError, ValueError):
+        return None  # what a server calls a schema need not be one
+
+
+def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the named parts of a schema, from both places where they may stand."""
+    found: dict[str, Any] = {}
+    for key in _DEFINITIONS:
+        named = schema.get(key)
+        for name, part in named.items() if isinstance(named, Mapping) else ():
+            # Two of one name and different content: neither is the right one.
+            found[name] = part if found.get(name, part) == part else None
+    return found
+
+
+def referred(node: Any, root: Mapping[str, Any]) -> Any:
+    """Return the part of `root` that a `$ref` names, or None."""
+    steps = str(node.get("$ref")).split("/")
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
+        return definitions(root).get(steps[2])
+    return None
+
+
+class _Rewriting:
+    """One schema on its way to the strict form."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._properties = 0
+
+    def result(self) -> Schema:
+        """Return the strict form; raises NotStrict."""
+        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
+        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
+            raise NotStrict
+        closed = {"type": "object", "properties": {}, **root}
+        strict = self._strict(closed, 1, is_root=True)
+        if strict["type"] != "object":
+            raise NotStrict
+        named = definitions(self._root)
+        parts = {name: self._strict(part, 1) for name, part in named.items()}
+        return {**strict, "$defs": parts} if parts else strict
+
+    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+        if (
+            not isinstance(node, Mapping)
+            or depth > _DEEPEST_STRICT
+            or node.keys() & _NARROWING
+        ):
+            raise NotStrict
+        if node.get("nullable") is True:
+            rest = {key: value for key, value in node.items() if key != "nullable"}
+            return nullable(self._strict(rest, depth, is_root))
+        if "allOf" in node:
+            return self._strict(self._merged(node), depth, is_root)
+        if "$ref" in node:
+            return self._reference(node)
+        if "anyOf" in node or "oneOf" in node:
+            return self._choice(node, depth)
+        return self._plain(node, depth, is_root)
+
+    def _reference(self, node: Mapping[str, Any]) -> Schema:
+        if referred(node, self._root) is None:
+            raise NotStrict
+        return {"$ref": "#/$defs/" + str(node["$ref"]).split("/")[-1]}
+
+    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        options = node.get("anyOf") or node.get("oneOf")
+        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
+        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
+        if not isinstance(options, list) or not options or beside:
+            raise NotStrict
+        told = {"description": node["description"]} if "description" in node else {}
+        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+
+    def _merged(self, node: Mapping[str, Any]) -> Schema:
+        """Return an `allOf` as one object, where its parts do not contradict."""
+        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
+            found = referred(part, self._root) if _is_reference(part) else part
+            if not isinstance(found, Mapping) or "allOf" in found:
+                raise NotStrict
+            merged = _combined(merged, found)
+        return merged
+
+    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        strict = {key: node[key] for key in node if key in _KEPT}
+        for bound, limit in _BOUNDS:
+            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
+                strict[bound] = strict.pop(limit)
+            elif isinstance(strict.get(bound), bool):
+                del strict[bound]
+        if node.get("format") in _STRICT_FORMATS:
+            strict["format"] = node["format"]
+        if "const" in node:
+            strict["enum"] = [node["const"]]
+        kinds = _kinds(node, strict.get("enum"))
+        if kinds:
+            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if "object" in kinds:
+            strict |= self._object(node, depth, is_root)
+        if "array" in kinds:
+            strict["items"] = self._strict(node.get("items"), depth + 1)
+        return strict
+
+    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        """Return a closed object; an open map has no strict form."""
+        properties = node.get("properties") or {}
+        said = "additionalProperties" in node or bool(properties) or is_root
+        is_open = node.get("additionalProperties", False) is not False
+        if is_open or not said or not isinstance(properties, Mapping):
+            raise NotStrict
+        self._properties += len(properties)
+        if self._properties > _MOST_PROPERTIES:
+            raise NotStrict
+        required = node.get("required") or ()
+        if not set(required) <= set(properties):
+            raise NotStrict
+        strict = {}
+        for name, part in properties.items():
+            made = self._strict(part, depth + 1)
+            strict[name] = made if name in required else nullable(made)
+        return {
+            "properties": strict,
+            "required": list(strict),
+            "additionalProperties": False,
+        }
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return a strict schema that also allows null."""
+    kinds = schema.get("type")
+    if kinds is None or kinds in ("object", "array"):
+        told = {"description": schema["description"]} if "description" in schema else {}
+        rest = {key: value for key, value in schema.items() if key != "description"}
+        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
+        none = {"type": "null"}
+        return {**told, "anyOf": options if none in options else [*options, none]}
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        made["enum"] = [*schema["enum"], None]
+    return made
+
+
+def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+    """Return the types of a schema: as it says, or as what it holds tells."""
+    said = node.get("type") or ("object" if "properties" in node else None)
+    if said is None and isinstance(enum, list):
+        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [said] if isinstance(said, str) else said
+    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
+        raise NotStrict
+    return kinds
+
+
+def _is_reference(part: object) -> bool:
+    return isinstance(part, Mapping) and part.keys() == {"$ref"}
+
+
+def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+    """Return both schemas as one; raises NotStrict where they say different things."""
+    both = dict(one)
+    for key, value in other.items():
+        if key == "properties" and isinstance(value, Mapping):
+            mine = both.get(key) or {}
+            if any(name in mine and mine[name] != value[name] for name in value):
+                raise NotStrict
+            both[key] = {**mine, **value}
+        elif key == "required":
+            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
+        elif key in both and both[key] != value and key not in ("description", "title"):
+            raise NotStrict
+        else:
+            both.setdefault(key, value)
+    return both
+
+
+# openai_responses.arguments ===========================================================
+# What a model gives a function, held against the function's own schema.
+#
+# The check knows the keywords that models get wrong: types, required properties, enums,
+# items and choices. Others are the tool's business.
+
+_DEEPEST_ARGUMENT = 40
+
+
+def _is_number(value: Any) -> bool:
+    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value)
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": _is_number,
+    "integer": lambda value: _is_number(value) and value == int(value),
+}
+
+
+def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+
+    Nulls that stand for "not given" are fine.
+    """
+    if not isinstance(arguments, Mapping):
+        return "The arguments must be a JSON object."
+    try:
+        found = _misfit(without_nulls(arguments, schema), schema, schema, "", 0)
+    except (TypeError, AttributeError, ValueError):
+        return None  # what a server calls a schema need not be one
+    return None if found is None else f"The argument {found}."
+
+
+def without_nulls(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments without the nulls that stand for "not given".
+
+    They do where a property is optional and must not be null itself.
+    """
+    return dict(_cleaned(arguments, schema, schema, 0))
+
+
+def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+    if depth > _DEEPEST_ARGUMENT:
+        return value
+    forms = list(_all_forms(node, root))
+    if isinstance(value, list):
+        items = next((form["items"] for form in forms if "items" in form), None)
+        return [_cleaned(one, items, root, depth + 1) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    known: dict[str, Any] = {}
+    required: set[str] = set()
+    for form in forms:
+        known |= form.get("properties") or {}
+        required |= set(form.get("required") or ())
+    return {
+        name: _cleaned(one, known.get(name), root, depth + 1)
+        for name, one in value.items()
+        if one is not None
+        or name not in known
+        or name in required
+        or _misfit(None, known[name], root, name, 0) is None
+    }
+
+
+def _all_forms(node: Any, root: Mapping[str, Any], depth: int = 0) -> Iterator[Any]:
+    """Yield a schema, with all the schemas it refers to or is put together from."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        return
+    yield node
+    parts = [referred(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        yield from _all_forms(part, root, depth + 1)
+
+
+def _misfit(
+    value: Any, node: Any, root: Mapping[str, Any], path: str, depth: int
+) -> str | None:
+    """Return the path and what is wrong there, or None."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        return None
+    if value is None and node.get("nullable") is True:
+        return None
+    if "$ref" in node:
+        return _misfit(value, referred(node, root), root, path, depth + 1)
+    found = _own_misfit(value, node, path)
+    if found is None and isinstance(value, Mapping):
+        found = _in_object(value, node, root, path, depth)
+    if found is None and isinstance(value, list):
+        found = _in_list(value, node, root, path, depth)
+    return found or _in_parts(value, node, root, path, depth)
+
+
+def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str | None:
+    kinds = node.get("type")
+    wanted = [kinds] if isinstance(kinds, str) else kinds if kinds else []
+    known = [kind for kind in wanted if kind in _TYPES]
+    if known and not any(_TYPES[kind](value) for kind in known):
+        return f"{path or 'object'} must be {_listed(known)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
+        return f"{path or 'object'} must be one of {_listed(list(map(repr, allowed)))}"
+    return None
+
+
+def _in_object(
+    value: Mapping[str, Any],
+    node: Mapping[str, Any],
+    root: Mapping[str, Any],
+    path: str,
+    depth: int,
+) -> str | None:
+    missing = [name for name in node.get("required") or () if name not in value]
+    if missing:
+        return f"{_joined(path, str(missing[0]))} is missing"
+    properties = node.get("properties") or {}
+    parts = ((name, properties[name]) for name in properties if name in value)
+    found = (
+        _misfit(value[name], part, root, _joined(path, name), depth + 1)
+        for name, part in parts
+    )
+    return next((one for one in found if one), None)
+
+
+def _in_list(
+    value: Sequence[Any],
+    node: Mapping[str, Any],
+    root: Mapping[str, Any],
+    path: str,
+    depth: int,
+) -> str | None:
+    found = (
+        _misfit(one, node.get("items"), root, f"{path}[{place}]", depth + 1)
+        for place, one in enumerate(value)
+    )
+    return next((one for one in found if one), None)
+
+
+def _in_parts(
+    value: Any, node: Mapping[str, Any], root: Mapping[str, Any], path: str, depth: int
+) -> str | None:
+    """Hold a value against `allOf`, and against one at least of a choice."""
+    for part in node.get("allOf") or ():
+        found = _misfit(value, part, root, path, depth + 1)
+        if found:
+            return found
+    options = node.get("anyOf") or node.get("oneOf") or ()
+    misfits = [_misfit(value, one, root, path, depth + 1) for one in options]
+    if misfits and all(misfits):
+        return f"{path or 'object'} fits none of its forms"
+    return None
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return a few words as a list; long ones are no help to a model."""
+    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
+    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+# openai_responses.calls ===============================================================
+# Callables run by name: checked, bounded, each with an output whatever happens.
+#
+# The model gets a sentence of ours for every failure; what an exception says goes to
+# the log alone, because it may quote what the model must not see.
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool returned.
+
+    `output` is for the model: a text, or content parts with pictures. `card` holds
+    what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or those that the model was given."""
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call is for, with its arguments.
+
+        A tool that only passes calls on names another one; None if it names none.
+        """
+
+    def waits_for_people(self, name: str) -> bool:
+        """Say whether a tool's time is a person's, which no limit counts."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool; whatever it raises is a failure of the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that may run: of which tool, with which arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How many calls run at once, for how many seconds, with how long an output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """What a run needs to answer calls itself.
+
+    `log` takes lines that say why a tool failed. `rounds` is how often the model may
+    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
+    whether it gets its reasoning back between them.
+    """
+
+    tools: CallableTools
+    approver: Approver = field(default_factory=Approver)
+    limits: CallLimits = field(default_factory=CallLimits)
+    log: Callable[[str], object] = field(default=str)
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset
+) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+    """Run `calls` side by side; yield each with its answer, in their own order.
+
+    The order is kept because a host that stores the answers as they come would send
+    them in another one next time. Every call is answered exactly once. Closing the
+    generator cancels what runs.
+    """
+    slots = asyncio.Semaphore(toolset.limits.at_once)
+    checked = [await _checked(call, toolset) for call in calls]
+    tasks = [asyncio.create_task(_answer(found, toolset, slots)) for found in checked]
+    limited = [
+        task
+        for found, task in zip(checked, tasks, strict=True)
+        if not _is_peoples(found, toolset)
+    ]
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + toolset.limits.batch_seconds
+    try:
+        for call, task in zip(calls, tasks, strict=True):
+            left = deadline - loop.time() if task in limited else None
+            await asyncio.wait([task], timeout=left)
+            if not task.done():
+                _cancel(limited)  # together: none may begin in the place of another
+            yield call, _result(task, call, toolset)
+    finally:
+        _cancel(tasks)
+
+
+def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
+    """Return the answer of a task, or what stands for it after the deadline."""
+    if task.done() and not task.cancelled():
+        return task.result()
+    seconds = toolset.limits.batch_seconds
+    return failed_answer(
+        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
+    )
+
+
+async def _checked(call: Item, toolset: Toolset) -> _Ready | ToolAnswer:
+    """Return a call that may run, or the answer that it gets instead."""
+    name, tools = _name(call), toolset.tools
+    found = _within_size(name, _arguments(call), tools)
+    if isinstance(found, _Ready):
+        meant = tools.meant(name, found.arguments)
+        if meant is None:
+            return failed_answer(f"{name} was not called: it names no tool to call.")
+        found = _within_size(*meant, tools)
+    if isinstance(found, ToolAnswer):
+        return found
+    refusal = await toolset.approver.refusal(
+        str(call["call_id"]), found.name, found.arguments
+    )
+    return found if refusal is None else failed_answer(refusal)
+
+
+def _within_size(
+    name: str, arguments: object, tools: CallableTools
+) -> _Ready | ToolAnswer:
+    """Return a call whose arguments are as its tool wants them."""
+    schema = tools.parameters(name)
+    if schema is None:
+        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_complaint(arguments, schema)
+    if complaint is not None or not isinstance(arguments, dict):
+        return failed_answer(f"{name} was not called: {complaint}")
+    return _Ready(name, without_nulls(arguments, schema))
+
+
+def _arguments(call: Item) -> object:
+    """Return what the model gave: an object, or the text of a custom call."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = call.get("arguments")
+    try:
+        return json.loads(text) if isinstance(text, str) and text.strip() else {}
+    except (ValueError, RecursionError):
+        return None
+
+
+async def _answer(
+    found: _Ready | ToolAnswer, toolset: Toolset, slots: asyncio.Semaphore
+) -> ToolAnswer:
+    """Run one call within its limits, unless it has been answered already."""
+    if isinstance(found, ToolAnswer):
+        return found
+    if _is_peoples(found, toolset):
+        return await _called(found, toolset, None)
+    async with slots:
+        return await _called(found, toolset, toolset.limits.seconds)
+
+
+async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
+    name = ready.name
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        return _capped(answer, toolset.limits.characters)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return failed_answer(f"{name} did not finish within {seconds:g} s.")
+        # A tool that ends its process, or cancels itself, must not end the run.
+        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
+        return failed_answer(f"{name} failed. Tell the user, or try another way.")
+
+
+def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
+    """Return an answer with a long text cut in the middle."""
+    output = answer.output
+    if isinstance(output, str):
+        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
+    parts = [
+        (
+            {**part, "text": capped_text(part["text"], characters)}
+            if isinstance(part.get("text"), str)
+            else part
+        )
+        for part in output
+    ]
+    return ToolAnswer(parts, answer.failed, answer.card)
+
+
+def capped_text(text: str, characters: int) -> str:
+    """Return `text` with head and tail, and a note of what was cut between them."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def output_of(call: Item, answer: ToolAnswer) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def failed_answer(sentence: str) -> ToolAnswer:
+    """Return the answer of a call that did not succeed, in words for the model."""
+    return ToolAnswer(f"Error: {sentence}", failed=True)
+
+
+def _name(call: Item) -> str:
+    return str(call.get("name") or "")
+
+
+def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
+    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+
+
+# openai_responses.run =================================================================
+# A whole request, as a stream of run events: turn, calls, turn.
+#
+# The loop knows neither host nor valve: what it needs comes in frozen inputs, what
+# happens goes out as events, and the last of them says how the run ended.
+
+_NO_RETRY = RetryPolicy(0)
+"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+
+_ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
+_CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> AsyncGenerator[RunEvent, None]:
+    """Send `request` and report what happens; ends with exactly one RunEnded.
+
+    With a `toolset` calls are run and answered here; without, they are left open for
+    the caller. Raises nothing of ours: a refusal is an ending. Cancelling it, or
+    closing the generator, closes the connection and cancels the tools.
+    """
+    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    retries = limits.retries
+    so_far = _SoFar()
+    while True:
+        attempts = Attempts(request, line, retries, len(so_far.output))
+        async with aclosing(attempts.events()) as events:
+            async for event in events:
+                yield event
+        so_far.add_turn(attempts)
+        calls = [item for item in attempts.turn.output if is_call(item)]
+        if toolset is None or not calls:
+            break
+        round_ = _Round(calls, toolset, so_far, attempts.ending.is_failure)
+        async with aclosing(round_.answers()) as answers:
+            async for answered in answers:
+                yield answered
+        if attempts.ending.is_failure or so_far.is_last_turn:
+            break
+        request = _next_request(attempts, toolset, so_far, round_)
+        retries = _NO_RETRY
+    yield RunEnded(
+        attempts.ending,
+        so_far.usage,
+        attempts.turn.usage,
+        tuple(so_far.output),
+        attempts.trace,
+    )
+
+
+class _SoFar:
+    """What the turns of a run have come to."""
+
+    def __init__(self) -> None:
+        self.output: list[Item] = []
+        self.usage: Usage | None = None
+        self.rounds = 0
+        self.calls = 0
+        self.is_last_turn = False
+
+    def add_turn(self, attempts: Attempts) -> None:
+        """Count what a turn brought."""
+        self.output += attempts.turn.output
+        self.usage = add_usage(self.usage, attempts.turn.usage)
+
+
+class _Round:
+    """The calls of one turn, each of which gets an output, in the same order.
+
+    `was_limited` says whether a limit kept one from being run.
+    """
+
+    def __init__(
+        self, calls: Sequence[Item], toolset: Toolset, so_far: _SoFar, broken: bool
+    ) -> None:
+        self._calls = calls
+        self._toolset = toolset
+        self._so_far = so_far
+        self._broken = broken
+        self.outputs: list[Item] = []
+        self.was_limited = False
+
+    async def answers(self) -> AsyncGenerator[CallAnswered, None]:
+        """Answer every call and tell of it; the run's output grows by the outputs."""
+        allowed = self._allowed()
+        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
+            async for call, answer in ended:
+                yield self._told(call, answer)
+        for call in self._calls[allowed:]:
+            refused = failed_answer(f"{call.get('name')} {self._why()}")
+            yield self._told(call, refused)
+        self.was_limited = allowed < len(self._calls)
+        self._so_far.rounds += 1
+        self._so_far.calls += allowed
+
+    def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        item, index = output_of(call, answer), len(self._so_far.output)
+        self.outputs.append(item)
+        self._so_far.output.append(item)
+        return CallAnswered(index, item, answer.failed, answer.card)
+
+    def _allowed(self) -> int:
+        """Return how many of the calls may run."""
+        if self._broken or self._so_far.rounds >= self._toolset.rounds:
+            return 0
+        left = self._toolset.most_calls - self._so_far.calls
+        return max(0, min(left, len(self._calls)))
+
+    def _why(self) -> str:
+        if self._broken:
+            return _BROKEN_OFF
+        used_up = self._so_far.rounds >= self._toolset.rounds
+        return _ROUNDS_USED_UP if used_up else _CALLS_USED_UP
+
+
+def _next_request(
+    attempts: Attempts, toolset: Toolset, so_far: _SoFar, round_: _Round
+) -> ResponsesRequest:
+    """Return the request of the next turn: all of this one, and what came of it.
+
+    A tool that had to be called has been; at the limit the last turn may call none.
+    The tools themselves stay, because the prompt cache lives on them.
+    """
+    request = attempts.request
+    received = given_back(
+        attempts.turn.output, with_reasoning=toolset.carries_reasoning
+    )
+    so_far.is_last_turn = round_.was_limited
+    choice = "none" if round_.was_limited else _later_choice(request.tool_choice)
+    items = [*request.input, *received, *round_.outputs]
+    return request.model_copy(update={"input": items, "tool_choice": choice})
+
+
+def _later_choice(choice: object) -> object:
+    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
 
 
 # openai_responses.origin ==============================================================
@@ -2886,36 +3816,48 @@ def read_origin(wire: object, host_model: str) -> Origin:
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
-# openai_responses.tools ===============================================================
-# Host tool specs -> Responses tools.
+# openai_responses.tool_names ==========================================================
+# Names of tools that the API forbids, there and back.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
 
 
-def responses_tools(specs: Sequence[Mapping[str, Any]]) -> list[Item]:
-    """Return the tools of a chat body in the API's form.
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """What each tool is called in a request; `known` are the tools' own names.
 
-    Chat Completions nests a function under `function`; the API has it flat and wants
-    `parameters` and `strict` said. Other tools are the API's own and stay verbatim.
+    What a name becomes depends on itself, so that it is the same in the next request;
+    only a known tool that has that very name already makes a difference.
     """
-    return [_responses_tool(spec) for spec in specs]
 
+    known: tuple[str, ...] = ()
 
-def responses_tool_choice(choice: object) -> object:
-    """Return `tool_choice` in the API's form: a named function is not nested there."""
-    function = choice.get("function") if isinstance(choice, Mapping) else None
-    if isinstance(function, Mapping):
-        return {"type": "function", "name": function.get("name")}
-    return choice
+    def sent(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
 
+    def original(self, sent: str) -> str:
+        """Return the tool's own name of the one that the model used."""
+        return next((name for name in self.known if self.sent(name) == sent), sent)
 
-def _responses_tool(spec: Mapping[str, Any]) -> Item:
-    function = spec.get("function")
-    if not isinstance(function, Mapping):
-        return dict(spec)
-    tool: Item = {"type": "function", "name": function.get("name")}
-    if function.get("description"):
-        tool["description"] = function["description"]
-    parameters = function.get("parameters") or {"type": "object", "properties": {}}
-    return {**tool, "parameters": parameters, "strict": False}
+    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
+        return [self._sent_tool(tool) for tool in tools]
+
+    def _sent_tool(self, tool: Item) -> Item:
+        if tool.get("type") not in ("function", "custom"):
+            return tool
+        return {**tool, "name": self.sent(tool["name"])}
 
 
 # openai_responses.redaction ===========================================================
@@ -3015,6 +3957,213 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+
+
+# openai_responses.open_schemas ========================================================
+# A JSON Schema as the API takes it without strict mode.
+#
+# There too the root of a function's parameters has to be an object with `properties`
+# that is no choice, and an array has to say what it holds. One tool that breaks this
+# would be an error for the whole request.
+
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+_DEEPEST_OPEN = 30
+
+
+def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function's parameters in a form that is never refused.
+
+    What a choice at the root offers becomes one object with all its properties.
+    """
+    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    properties = _properties(schema, schema, 0)
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    root = {**kept, "type": "object", "properties": properties}
+    if "required" in schema:
+        root["required"] = [name for name in names if isinstance(name, str)]
+    return dict(_with_items(root, 0))
+
+
+def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Return all properties that an object may have, whatever it is made of."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
+        return {}
+    found: dict[str, Any] = {}
+    parts = [referred(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        found = {**_properties(part, root, depth + 1), **found}
+    own = node.get("properties")
+    return {**found, **own} if isinstance(own, Mapping) else found
+
+
+def _with_items(node: Any, depth: int) -> Any:
+    """Return a schema whose arrays all say what they hold."""
+    if depth > _DEEPEST_OPEN:
+        return node
+    if isinstance(node, list):
+        return [_with_items(one, depth + 1) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    kind = node.get("type")
+    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+
+
+# openai_responses.tools ===============================================================
+# Host tool specs -> Responses tools.
+
+_MODES = ("auto", "none", "required")
+_CALLED_BY_NAME = ("function", "custom")
+_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
+_NO_OBJECT = "A tool is not described by a JSON object."
+
+
+def responses_tools(
+    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+) -> list[Item]:
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has it without a
+    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
+    every function becomes strict whose schema can be. Other tools stay verbatim.
+    """
+    return [_responses_tool(spec, strict) for spec in specs]
+
+
+def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups, each once: a later one takes an earlier's place.
+
+    Functions and custom tools are the same by their name, MCP servers by their label,
+    all others by their type.
+    """
+    tools = [tool for group in groups for tool in group]
+    return list({_identity(tool): tool for tool in tools}.values())
+
+
+def responses_tool_choice(
+    choice: object,
+    tools: Sequence[Item] | None = None,
+    *,
+    names: ToolNames | None = None,
+) -> object:
+    """Return `tool_choice` in the API's form: a named function is not nested there.
+
+    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
+    unless those are not known. `names` says how a tool's own name is sent.
+    """
+    if choice is None or choice in _MODES:
+        return choice
+    if isinstance(choice, str):
+        wanted = _wanted_by_name(choice, tools, names)
+    elif isinstance(choice, Mapping):
+        wanted = _wanted(choice, names)
+    else:
+        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
+        _check_offered(tool, tools)
+    return wanted
+
+
+def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
+    if not isinstance(spec, Mapping):
+        raise InvalidRequest(_NO_OBJECT)
+    kind = spec.get("type", "function")
+    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if kind in _CALLED_BY_NAME:
+        _check_named(flat)
+    if kind == "custom" and flat is nested:
+        return {"type": "custom", **flat, **_flat_format(flat)}
+    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
+    if kind != "function" or (is_complete and flat is spec):
+        return dict(spec)
+    return _function(flat, strict)
+
+
+def _check_named(tool: Mapping[str, Any]) -> None:
+    if not isinstance(tool.get("name"), str) or not tool["name"]:
+        raise InvalidRequest(_NO_TOOL_NAME)
+
+
+def _function(function: Mapping[str, Any], strict: bool) -> Item:
+    """Return a function in the API's form; what it says itself of `strict` counts."""
+    said = function.get("strict")
+    wanted = said if isinstance(said, bool) else strict
+    parameters = function.get("parameters")
+    parameters = parameters if isinstance(parameters, Mapping) else {}
+    made = strict_schema(parameters) if wanted else None
+    tool: Item = {"type": "function", "name": function["name"]}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    tool |= {key: function[key] for key in _OF_THE_API if key in function}
+    shown = open_schema(parameters) if made is None else made
+    return {**tool, "parameters": shown, "strict": made is not None}
+
+
+def _flat_format(custom: Mapping[str, Any]) -> Item:
+    """Return the format of a custom tool, which Chat Completions nests once more."""
+    form = custom.get("format")
+    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    if not isinstance(grammar, Mapping):
+        return {}
+    return {"format": {"type": "grammar", **grammar}}
+
+
+def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+    kind = tool.get("type")
+    if kind in _CALLED_BY_NAME:
+        return "name", tool.get("name")
+    if kind == "mcp":
+        return "server", tool.get("server_label")
+    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+
+
+def _wanted_by_name(
+    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
+) -> Item:
+    sent = names.sent(choice) if names else choice
+    for tool in tools or ():
+        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
+            return {"type": tool["type"], "name": sent}
+    for tool in tools or ():
+        if tool.get("type") == choice or tool.get("server_label") == choice:
+            return {key: tool[key] for key in ("type", "server_label") if key in tool}
+    return {"type": "function", "name": sent}
+
+
+def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+    kind = choice.get("type", "function")
+    inner = choice.get(kind) if isinstance(kind, str) else None
+    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
+    wanted: Item = {**flat, "type": kind}
+    if kind in _CALLED_BY_NAME:
+        if not isinstance(wanted.get("name"), str):
+            raise InvalidRequest("The tool choice names no tool.")
+        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+    if kind == "allowed_tools":
+        listed = wanted.get("tools")
+        chosen = listed if isinstance(listed, list) else []
+        wanted["tools"] = [
+            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+        ]
+    return wanted
+
+
+def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
+    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
+    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
+    if tools is None or any(
+        all(tool.get(key) == wanted[key] for key in same) for tool in tools
+    ):
+        return
+    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
 # openai_responses.audit ===============================================================
@@ -3192,12 +4341,24 @@ class NativeView:
                 yield self._grow(event, marker)
             case ItemEnded() if event.index in self._places:
                 yield self._end(event)
+            case CallAnswered() if item_type(event.item) == "function_call_output":
+                yield from self._answered(event)
             case Noted():
                 yield status_chunk(event.sentence)
             case RunEnded():
                 if marker:
                     yield from self._marker_alone(marker)
                 yield from _end_of_run(event)
+
+    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        item = _shown_output(event)
+        place = len(self.items)
+        self.items.append(item)
+        yield _native("output_item.added", place, item=item)
+        yield _native("output_item.done", place, item=item)
+        for source in event.card.get("sources", ()):
+            yield _host_event({"type": "source", "data": source})
 
     def _marker_alone(self, marker: str) -> Iterator[Chunk]:
         """Yield a message of its own for items that no text followed."""
@@ -3364,6 +4525,23 @@ def _parts_of(content: object) -> list[Item]:
     return [row for row in rows if isinstance(row, dict)]
 
 
+def _shown_output(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    call_id, output = event.item["call_id"], event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
+    }
+
+
 def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
@@ -3381,7 +4559,10 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkView:
-    """Shows one run as growing text, reasoning and tool calls."""
+    """Shows one run as growing text and reasoning.
+
+    Calls that nobody answered are the caller's: they come at the end.
+    """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take what every chunk repeats: its id, its time in seconds, the model."""
@@ -3391,7 +4572,7 @@ class ChunkView:
             "created": created,
             "model": model,
         }
-        self._calls: dict[int, int] = {}
+        self._open_calls: dict[str, Item] = {}
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
 
@@ -3404,7 +4585,9 @@ class ChunkView:
                 text = self._thought_gap(event) + event.text
                 yield self._chunk({"reasoning_content": text})
             case ItemEnded() if item_type(event.item) == "function_call":
-                yield self._chunk({"tool_calls": [self._call(event)]})
+                self._open_calls[str(event.item.get("call_id"))] = event.item
+            case CallAnswered():
+                self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunEnded():
                 yield from self._end(event)
 
@@ -3423,15 +4606,14 @@ class ChunkView:
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
-    def _call(self, event: ItemEnded) -> dict[str, Any]:
-        index = self._calls.setdefault(event.index, len(self._calls))
-        return {"index": index, **chat_tool_call(event.item)}
-
     def _end(self, event: RunEnded) -> Iterator[Chunk]:
+        for index, call in enumerate(self._open_calls.values()):
+            tool_call = {"index": index, **chat_tool_call(call)}
+            yield self._chunk({"tool_calls": [tool_call]})
         if event.ending.is_failure and event.ending.kind != "incomplete":
             yield error_chunk(event.ending.sentence)
         else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._calls)))
+            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
         if event.usage:
             usage = host_usage(event.usage, event.last_usage)
             yield {**self._head, "choices": [], "usage": usage}
@@ -3489,7 +4671,12 @@ def _message(ended: RunEnded) -> dict[str, Any]:
     thoughts = [
         text for i in ended.output if is_reasoning(i) for _, text in item_texts(i)
     ]
-    calls = [chat_tool_call(i) for i in ended.output if item_type(i) == "function_call"]
+    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
+    calls = [
+        chat_tool_call(i)
+        for i in ended.output
+        if item_type(i) == "function_call" and i.get("call_id") not in answered
+    ]
     message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
     if any(thoughts):
         message["reasoning_content"] = "\n\n".join(t for t in thoughts if t)
@@ -3863,8 +5050,9 @@ def _without_shown_text(item: Item) -> Item:
     The host strips the ends of texts, and knows nothing of refusals or of several
     parts; such a message is kept whole.
     """
-    kept = replayed(item)
-    text, parts = message_text(item), kept.get("content") or []
+    kept = {**replayed(item), "type": "message"}  # the short form has no type
+    text, content = message_text(item), kept.get("content")
+    parts = content if isinstance(content, list) else []
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept
@@ -4248,244 +5436,6 @@ def read_caller(
     )
 
 
-# owui_manifold.host ===================================================================
-# The only importer of `open_webui`; every name of the host is looked up here.
-#
-# Names are looked up when they are used: one that an older host lacks gives a sentence
-# in the chat instead of a pipe that does not load.
-
-FLOOR = (0, 11, 4)
-"""From here on `Chats.update_chat_by_id` patches the top-level keys of a chat; before,
-it replaced the whole chat (models/chats.py:803)."""
-
-
-def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, on an Open WebUI that is too old."""
-    version = _host_name("env", "VERSION")
-    numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
-    if tuple(numbers) < FLOOR:
-        floor = ".".join(map(str, FLOOR))
-        raise InvalidRequest(
-            f"This pipe needs Open WebUI {floor} or newer; this server runs "
-            f"{version}. An administrator has to update Open WebUI."
-        )
-
-
-async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
-    """Return the JSON of a user's own chat; None when there is no such row."""
-    chats = _host_name("models.chats", "Chats")
-    row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
-    return row.chat if row is not None and isinstance(row.chat, Mapping) else None
-
-
-async def write_chat_key(chat_id: str, key: str, value: Mapping[str, Any]) -> bool:
-    """Replace one top-level key of a chat's JSON; say whether the host stored it.
-
-    `touch=False`: keeping items is no activity that moves a chat in the list.
-    """
-    chats = _host_name("models.chats", "Chats")
-    row = await chats.update_chat_by_id(chat_id, {key: dict(value)}, touch=False)
-    return row is not None
-
-
-def server_secret() -> str:
-    """Return the server's own secret, or nothing."""
-    return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
-
-
-def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest when it has none."""
-    try:
-        return getattr(import_module(f"open_webui.{module}"), name)
-    except (ImportError, AttributeError):
-        raise InvalidRequest(
-            f"This version of Open WebUI has no {name} in open_webui.{module}, which "
-            "this pipe needs. An administrator has to update the pipe or Open WebUI."
-        ) from None
-
-
-# owui_manifold.learned ================================================================
-# What a server refused a key before, so that it is not asked again.
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """Refusals that hold for every request: of summaries, of streams."""
-
-    summary: bool = False
-    stream: bool = False
-
-
-class Lessons:
-    """The refusals of each key at each address, as long as the pipe is loaded."""
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._by_account: dict[str, Learned] = {}
-
-    def of(self, endpoint: Endpoint) -> Learned:
-        """Return what this key has been refused at this address."""
-        return self._by_account.get(_account(endpoint), Learned())
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember a refusal by its cause; others concern one request alone."""
-        if cause in ("summary", "stream"):
-            known = self.of(endpoint)
-            learned = replace(known, **{cause: True})
-            self._by_account[_account(endpoint)] = learned
-
-
-def _account(endpoint: Endpoint) -> str:
-    """Return a name for an account that does not tell its key."""
-    told = f"{endpoint.base_url}\n{endpoint.organization}\n{endpoint.api_key}"
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()
-
-
-# owui_manifold.log ====================================================================
-# Lines in the server's log, without secrets, the newest of each run kept to be shown.
-
-_LOGGER = logging.getLogger("openai_responses_manifold")
-
-_LEVELS: Mapping[str, int] = {
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "CRITICAL": logging.CRITICAL,
-}
-
-_KEPT_LINES = 2000
-
-
-class LogLine(NamedTuple):
-    """One line of a run: when it was written, how grave it is, what it says."""
-
-    seconds: int
-    level: str
-    text: str
-
-    def __str__(self) -> str:
-        """Return the line as it is shown, with its time in UTC."""
-        time = datetime.fromtimestamp(self.seconds, UTC)
-        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
-
-
-class RunLog:
-    """The log of one run, for whoever works for it; also from other threads."""
-
-    def __init__(
-        self,
-        threshold: str,
-        secrets: Iterable[str],
-        run_id: str,
-        now: Callable[[], int] = unix_seconds,
-    ) -> None:
-        """Begin empty; the server's log gets what reaches `threshold`."""
-        self.run_id = run_id
-        self._threshold = _level_number(threshold)
-        self._secrets = tuple(secrets)
-        self._now = now
-        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
-        self._lock = Lock()
-
-    def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
-
-        A level that is not known counts as INFO.
-        """
-        known = level if level in _LEVELS else "INFO"
-        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
-        with self._lock:
-            self._lines.append(LogLine(self._now(), known, one_line))
-        if _LEVELS[known] >= self._threshold:
-            _write(known, f"{self.run_id} {one_line}")
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has a valve of its own."""
-        _write("INFO", redacted(line, self._secrets))
-
-    def lines(self) -> list[LogLine]:
-        """Return the newest lines, the oldest of them first."""
-        with self._lock:
-            return list(self._lines)
-
-    def text(self) -> str:
-        """Return these lines as they are shown."""
-        return "\n".join(map(str, self.lines()))
-
-
-def _level_number(name: str) -> int:
-    return _LEVELS.get(name, logging.INFO)
-
-
-def _write(level: str, line: str) -> None:
-    """Hand `line` to the handlers of the server.
-
-    The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
-    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
-    """
-    number = max(_LEVELS[level], logging.INFO)
-    text = line if _LEVELS[level] == number else f"{level} {line}"
-    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
-    _LOGGER.handle(record)
-
-
-# owui_manifold.rounds =================================================================
-# What one round of tools leaves for the next, inside one request of the host.
-#
-# The host runs the tools and calls the pipe again; `request.state` is the same object
-# for all these calls, while the messages it hands over are made anew each time
-# (open-webui.md §14). So the next round sends exactly what the last one sent, what it
-# received, and the outputs: the reasoning included.
-
-_ATTRIBUTE = "openai_responses_rounds"
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """The end of a round whose calls the host is to run.
-
-    `sent` and `received` are input items; `pending` waits for its marker.
-    """
-
-    sent: tuple[Item, ...]
-    received: tuple[Item, ...]
-    pending: tuple[Item, ...]
-
-
-def remember_round(state: Any, message_id: str, ended: Round) -> None:
-    """Leave `ended` for the next call for the same message."""
-    rounds = getattr(state, _ATTRIBUTE, {})
-    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
-
-
-def last_round(state: Any, message_id: str) -> Round | None:
-    """Return what the round before left, if this call follows one."""
-    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, Round) else None
-
-
-def received_items(output: Iterable[Item], keeps_reasoning: bool) -> tuple[Item, ...]:
-    """Return the output of a round as the next one sends it back."""
-    return tuple(
-        replayed(item)
-        for item in output
-        if item.get("type") != "reasoning"
-        or (keeps_reasoning and has_encrypted_reasoning(item))
-    )
-
-
-def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
-    """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
-    calls = [item["call_id"] for item in ended.received if is_call(item)]
-    if not calls or not all(call_id in outputs for call_id in calls):
-        return None
-    answers = [output_item(outputs[call_id]) for call_id in calls]
-    return [*ended.sent, *ended.received, *answers]
-
-
 # owui_manifold.valves =================================================================
 # What the administrator and the user can set.
 
@@ -4544,6 +5494,50 @@ class Valves(BaseModel):
         description="How long the model remembers its encrypted reasoning: not at "
         "all, between the tool calls of one answer, or through the whole "
         "conversation (stored in the chat).",
+    )
+    TOOL_EXECUTION: Literal["pipe", "open_webui"] = Field(
+        default="pipe",
+        description="Who runs Open WebUI's tools: this pipe, side by side and within "
+        "limits, or Open WebUI, one after the other with its own approvals that last.",
+    )
+    PARALLEL_TOOL_CALLS: bool = Field(
+        default=True, description="Let the model ask for several tools at once."
+    )
+    MAX_FUNCTION_CALL_LOOPS: int = Field(
+        default=10,
+        ge=1,
+        description="How many rounds of tools one answer may take; then the model "
+        "answers with what it has.",
+    )
+    MAX_TOOL_CALLS: int = Field(
+        default=100, ge=1, description="How many calls of tools one answer may make."
+    )
+    TOOL_TIMEOUT_SECONDS: float = Field(
+        default=120, gt=0, allow_inf_nan=False, description="For a single call."
+    )
+    TOOL_BATCH_TIMEOUT_SECONDS: float = Field(
+        default=600,
+        gt=0,
+        allow_inf_nan=False,
+        description="For all calls that the model made at once. The time that people "
+        "take to answer counts in neither limit.",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        ge=1000,
+        description="Longest output of a tool that the model gets; of a longer one it "
+        "gets the beginning and the end.",
+    )
+    TOOL_APPROVAL: str = Field(
+        default="",
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
+        "setting in the chat's controls counts.",
+    )
+    ENABLE_STRICT_TOOL_CALLING: bool = Field(
+        default=False,
+        description="Have OpenAI hold arguments to the tools' schemas, where a schema "
+        "can be put in the strict form.",
     )
     STORE_ENCRYPTION: Literal["off", "on"] = Field(
         default="off",
@@ -4686,6 +5680,559 @@ def clamped(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
+# owui_manifold.consent ================================================================
+# Asking the person in front of the page, through the host's event call.
+
+EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+def approver_of(
+    valves: Valves, metadata: Mapping[str, Any], event_call: EventCall | None
+) -> Approver:
+    """Return who decides about the calls of a request.
+
+    The rules of the valve come first; for other tools the host's own mode counts.
+    """
+    params = metadata.get("params")
+    mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
+    return Approver(
+        # A question to the user is no act: to ask whether to ask helps nobody.
+        rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        otherwise="ask" if mode == "ask" else "auto",
+        ask=_ask_through(event_call) if event_call else None,
+    )
+
+
+def _ask_through(event_call: EventCall) -> Ask:
+    """Return the way to show the host's approval card (socket/main.py:1620).
+
+    Whoever does not answer, or has left, returns an object instead of True.
+    """
+
+    async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
+        data = {
+            "title": "Allow this tool?",
+            "message": f"The model wants to use {name}.",
+            "tool_call": tool_call,
+        }
+        return await event_call({"type": "confirmation", "data": data}) is True
+
+    return ask
+
+
+# owui_manifold.host ===================================================================
+# The only importer of `open_webui`; every name of the host is looked up here.
+#
+# Names are looked up when they are used: one that an older host lacks gives a sentence
+# in the chat instead of a pipe that does not load.
+
+FLOOR = (0, 11, 4)
+"""From here on `Chats.update_chat_by_id` patches the top-level keys of a chat; before,
+it replaced the whole chat (models/chats.py:803)."""
+
+
+def require_floor() -> None:
+    """Raise InvalidRequest, with a sentence, on an Open WebUI that is too old."""
+    version = _host_name("env", "VERSION")
+    numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
+    if tuple(numbers) < FLOOR:
+        floor = ".".join(map(str, FLOOR))
+        raise InvalidRequest(
+            f"This pipe needs Open WebUI {floor} or newer; this server runs "
+            f"{version}. An administrator has to update Open WebUI."
+        )
+
+
+async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
+    """Return the JSON of a user's own chat; None when there is no such row."""
+    chats = _host_name("models.chats", "Chats")
+    row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
+    return row.chat if row is not None and isinstance(row.chat, Mapping) else None
+
+
+async def write_chat_key(chat_id: str, key: str, value: Mapping[str, Any]) -> bool:
+    """Replace one top-level key of a chat's JSON; say whether the host stored it.
+
+    `touch=False`: keeping items is no activity that moves a chat in the list.
+    """
+    chats = _host_name("models.chats", "Chats")
+    row = await chats.update_chat_by_id(chat_id, {key: dict(value)}, touch=False)
+    return row is not None
+
+
+def server_secret() -> str:
+    """Return the server's own secret, or nothing."""
+    return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+
+
+async def user_model(user_id: str) -> Any:
+    """Return the host's own model of a user, as its functions want it."""
+    return await _host_name("models.users", "Users").get_user_by_id(user_id)
+
+
+async def updated_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
+    """Return a tool's callable with the chat as it is now (middleware.py:3142)."""
+    update = _host_name("utils.tools", "get_updated_tool_function")
+    fresh = {"__messages__": messages, "__files__": files}
+    return await update(function=function, extra_params=fresh)
+
+
+def terminal_file(
+    name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
+) -> Any:
+    """Return what to show of a terminal's file, or None for any other result."""
+    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
+    return build(name, dict(params), result, tool, metadata)
+
+
+async def processed_result(
+    request: Any,
+    name: str,
+    result: Any,
+    tool: Mapping[str, Any],
+    metadata: Any,
+    user: Any,
+) -> tuple[str, list[dict[str, Any]], list[Any]]:
+    """Return a tool's result as text, its files and its embeds, as the host does."""
+    process = _host_name("utils.middleware", "process_tool_result")
+    kind, direct = tool.get("type", ""), bool(tool.get("direct"))
+    text, files, embeds = await process(
+        request, name, result, kind, direct, metadata, user
+    )
+    return str(text or ""), files, embeds
+
+
+async def tell_terminal(
+    name: str, params: Mapping[str, Any], text: str, emitter: Any
+) -> None:
+    """Tell the page what a terminal tool did (middleware.py:949)."""
+    if emitter is not None:
+        tell = _host_name("utils.middleware", "terminal_event_handler")
+        await tell(name, dict(params), text, emitter)
+
+
+def citation_sources(
+    name: str, params: Mapping[str, Any], text: str, tool_id: str
+) -> list[dict[str, Any]]:
+    """Return the sources that a result of the host's own tools names."""
+    read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
+    found: list[dict[str, Any]] = read(
+        tool_name=name, tool_params=dict(params), tool_result=text, tool_id=tool_id
+    )
+    return found
+
+
+async def stored_image(request: Any, url: str, metadata: Any, user: Any) -> str:
+    """Store a picture that a tool returned; return the address of the file."""
+    store = _host_name("utils.middleware", "store_tool_result_image")
+    return str(await store(request, url, metadata, user))
+
+
+def _host_name(module: str, name: str) -> Any:
+    """Return a name of the host; raises InvalidRequest when it has none."""
+    try:
+        return getattr(import_module(f"open_webui.{module}"), name)
+    except (ImportError, AttributeError):
+        raise InvalidRequest(
+            f"This version of Open WebUI has no {name} in open_webui.{module}, which "
+            "this pipe needs. An administrator has to update the pipe or Open WebUI."
+        ) from None
+
+
+# owui_manifold.host_tools =============================================================
+# Tools of the host, run as the host runs them.
+#
+# Functions, OpenAPI and MCP servers and builtin tools are callables, tools of the
+# browser run through the event call (open-webui.md §7); what comes back goes through the
+# host's own functions, so that files, embeds, sources and terminals look the same.
+
+_CITED = frozenset(
+    {
+        "fetch_url",
+        "query_chat_files",
+        "query_knowledge_files",
+        "search_web",
+        "view_file",
+        "view_knowledge_file",
+    }
+)
+"""Builtin tools whose results name sources (utils/middleware.py:450)."""
+
+_DISPATCHERS = ("call_tool", "search_tools")
+"""Builtin tools that stand for others; none of them may be called through another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the host gave the pipe beside the chat, for those who run its tools."""
+
+    tools: Mapping[str, Mapping[str, Any]]
+    request: Any
+    metadata: Mapping[str, Any]
+    body: Mapping[str, Any]
+    event_call: EventCall | None
+    event_emitter: Any
+
+
+class HostTools:
+    """The tools of one request, by the names that the model was given."""
+
+    def __init__(
+        self, around: Surroundings, names: ToolNames, threads: Executor
+    ) -> None:
+        """Run sync tools on `threads`: one of them must not stop the server."""
+        self._around = around
+        self._names = names
+        self._threads = threads
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+        tool = self._around.tools.get(self._names.original(name))
+        if tool is None:
+            return None
+        spec = tool.get("spec") or {}
+        return spec.get("parameters") or {"type": "object", "properties": {}}
+
+    def waits_for_people(self, name: str) -> bool:
+        """Say whether a tool's time is a person's."""
+        tool = self._around.tools.get(self._names.original(name)) or {}
+        return name == "ask_user" and tool.get("type") == "builtin"
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the tool that a call is for, as the host does (tool_search.py:134).
+
+        It does so before anybody is asked: the tool that runs is the one approved.
+        """
+        own, tools = self._names.original(name), self._around.tools
+        if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
+            return own, arguments
+        inner, params = arguments.get("tool_name"), _json(arguments.get("params"))
+        if inner in tools and inner not in _DISPATCHERS and isinstance(params, dict):
+            return str(inner), params
+        return None
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool and return what the model and the page get of it."""
+        own = self._names.original(name)
+        tool, params = self._around.tools[own], arguments
+        if tool.get("type") != "mcp":  # MCP servers check their own arguments
+            known = (self.parameters(own) or {}).get("properties") or {}
+            params = {key: params[key] for key in params if key in known}
+        result = await self._result(own, tool, params)
+        return await self._answer(own, tool, params, result)
+
+    async def _result(
+        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
+    ) -> Any:
+        if tool.get("direct"):
+            return await self._in_the_browser(name, tool, params)
+        messages = self._around.body.get("messages") or []
+        files = self._around.metadata.get("files") or []
+        messages = self._around.body.get("messages") or []
+        function = await updated_tool(tool["callable"], messages, files)
+        bare = getattr(function, "__function__", None)
+        if bare is None or inspect.iscoroutinefunction(bare):
+            return await function(**params)
+        # The host makes sync tools coroutine functions that never wait: on the loop
+        # they would stop every chat (utils/tools.py:318). A thread that outlives its
+        # limit cannot be stopped; it keeps its place on `threads` until it ends.
+        work = partial(copy_context().run, _run_at_once, function, params)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def _in_the_browser(
+        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
+    ) -> Any:
+        if self._around.event_call is None:
+            return {"error": "The browser that has this tool is not connected."}
+        data = {
+            "id": new_ulid(),
+            "name": name,
+            "params": params,
+            "server": tool.get("server") or {},
+            "session_id": self._around.metadata.get("session_id"),
+        }
+        return await self._around.event_call({"type": "execute:tool", "data": data})
+
+    async def _answer(
+        self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
+    ) -> ToolAnswer:
+        """Return a result as the host would store and show it."""
+        around = self._around
+        shown = terminal_file(name, params, result, tool, around.metadata) or result
+        user = await user_model(str(around.metadata.get("user_id") or ""))
+        text, files, embeds = await processed_result(
+            around.request, name, shown, tool, around.metadata, user
+        )
+        await tell_terminal(name, params, text, around.event_emitter)
+        sources = []
+        if name in _CITED and text:
+            tool_id = str(tool.get("tool_id") or "")
+            sources = citation_sources(name, params, text, tool_id)
+        pictures, stored, rest = await self._pictures(files, user)
+        card = {"files": rest, "embeds": embeds, "sources": sources, "stored": stored}
+        failed = isinstance(result, Mapping) and set(result) == {"error"}
+        output: str | list[Item] = text
+        if pictures:
+            output = [{"type": "input_text", "text": text}, *pictures]
+        return ToolAnswer(output, failed, {k: v for k, v in card.items() if v})
+
+    async def _pictures(
+        self, files: list[dict[str, Any]], user: Any
+    ) -> tuple[list[Item], list[Item], list[dict[str, Any]]]:
+        """Return pictures for the model, the same as they are stored, and the rest."""
+        for_model: list[Item] = []
+        stored: list[Item] = []
+        rest: list[dict[str, Any]] = []
+        around = self._around
+        for file in files:
+            url = str(file.get("url") or "")
+            if file.get("type") != "image" or not url.startswith("data:"):
+                rest.append(file)
+                continue
+            address = await stored_image(around.request, url, around.metadata, user)
+            for_model.append(
+                {"type": "input_image", "detail": "auto", "image_url": url}
+            )
+            stored.append({"type": "input_image", "image_url": address})
+        return for_model, stored, rest
+
+
+def _json(text: object) -> object:
+    """Return what a JSON text says; None for anything else."""
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _run_at_once(
+    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+) -> Any:
+    """Return the result of a coroutine function that never waits.
+
+    The coroutine is made here, on the thread, so that none is left over when the call
+    is given up before its turn.
+    """
+    coroutine = function(**params)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("a tool that claims to be synchronous waited")
+
+
+# owui_manifold.learned ================================================================
+# What a server refused a key before, so that it is not asked again.
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Refusals that hold for every request: of summaries, of streams."""
+
+    summary: bool = False
+    stream: bool = False
+
+
+class Lessons:
+    """The refusals of each key at each address, as long as the pipe is loaded."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._by_account: dict[str, Learned] = {}
+
+    def of(self, endpoint: Endpoint) -> Learned:
+        """Return what this key has been refused at this address."""
+        return self._by_account.get(_account(endpoint), Learned())
+
+    def note(self, endpoint: Endpoint, cause: str) -> None:
+        """Remember a refusal by its cause; others concern one request alone."""
+        if cause in ("summary", "stream"):
+            known = self.of(endpoint)
+            learned = replace(known, **{cause: True})
+            self._by_account[_account(endpoint)] = learned
+
+
+def _account(endpoint: Endpoint) -> str:
+    """Return a name for an account that does not tell its key."""
+    told = f"{endpoint.base_url}\n{endpoint.organization}\n{endpoint.api_key}"
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()
+
+
+# owui_manifold.log ====================================================================
+# Lines in the server's log, without secrets, the newest of each run kept to be shown.
+
+_LOGGER = logging.getLogger("openai_responses_manifold")
+
+_LEVELS: Mapping[str, int] = {
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARNING": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "CRITICAL": logging.CRITICAL,
+}
+
+_KEPT_LINES = 2000
+
+
+class LogLine(NamedTuple):
+    """One line of a run: when it was written, how grave it is, what it says."""
+
+    seconds: int
+    level: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return the line as it is shown, with its time in UTC."""
+        time = datetime.fromtimestamp(self.seconds, UTC)
+        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
+
+
+class RunLog:
+    """The log of one run, for whoever works for it; also from other threads."""
+
+    def __init__(
+        self,
+        threshold: str,
+        secrets: Iterable[str],
+        run_id: str,
+        now: Callable[[], int] = unix_seconds,
+    ) -> None:
+        """Begin empty; the server's log gets what reaches `threshold`."""
+        self.run_id = run_id
+        self._threshold = _level_number(threshold)
+        self._secrets = tuple(secrets)
+        self._now = now
+        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
+        self._lock = Lock()
+
+    def line(self, level: str, text: str) -> None:
+        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
+
+        A level that is not known counts as INFO.
+        """
+        known = level if level in _LEVELS else "INFO"
+        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
+        with self._lock:
+            self._lines.append(LogLine(self._now(), known, one_line))
+        if _LEVELS[known] >= self._threshold:
+            _write(known, f"{self.run_id} {one_line}")
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has a valve of its own."""
+        _write("INFO", redacted(line, self._secrets))
+
+    def lines(self) -> list[LogLine]:
+        """Return the newest lines, the oldest of them first."""
+        with self._lock:
+            return list(self._lines)
+
+    def text(self) -> str:
+        """Return these lines as they are shown."""
+        return "\n".join(map(str, self.lines()))
+
+
+def _level_number(name: str) -> int:
+    return _LEVELS.get(name, logging.INFO)
+
+
+def _write(level: str, line: str) -> None:
+    """Hand `line` to the handlers of the server.
+
+    The logger's own level belongs to the server and to other copies of the pipe, so
+    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
+    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
+    """
+    number = max(_LEVELS[level], logging.INFO)
+    text = line if _LEVELS[level] == number else f"{level} {line}"
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
+    _LOGGER.handle(record)
+
+
+# owui_manifold.offers =================================================================
+# The tools that a request offers to the model.
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Tools in the API's form, under the names that it allows.
+
+    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
+    """
+
+    items: Sequence[Item] = ()
+    names: ToolNames = field(default_factory=ToolNames)
+    choice: Any = None
+
+
+def offered_tools(
+    body: Mapping[str, Any], model: ResolvedModel, valves: Valves
+) -> Offered:
+    """Return the tools of a chat: the host's, then those that filters added.
+
+    Raises InvalidRequest for a tool without a name and for a choice that names none.
+    """
+    groups = [body.get(key) for key in ("tools", "extra_tools")]
+    specs = [spec for group in groups if isinstance(group, list) for spec in group]
+    if not specs or not model.facts.functions:
+        return Offered()
+    strict = valves.ENABLE_STRICT_TOOL_CALLING
+    tools = merged_tools(responses_tools(specs, strict=strict))
+    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    names = ToolNames(tuple(str(tool["name"]) for tool in called))
+    items = names.sent_tools(tools)
+    choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
+    return Offered(items, names, choice)
+
+
+# owui_manifold.rounds =================================================================
+# What one round of tools leaves for the next, inside one request of the host.
+#
+# The host runs the tools and calls the pipe again; `request.state` is the same object
+# for all these calls, while the messages it hands over are made anew each time
+# (open-webui.md §14). So the next round sends exactly what the last one sent, what it
+# received, and the outputs: the reasoning included.
+
+_ATTRIBUTE = "openai_responses_rounds"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The end of a round whose calls the host is to run.
+
+    `sent` and `received` are input items; `pending` waits for its marker.
+    """
+
+    sent: tuple[Item, ...]
+    received: tuple[Item, ...]
+    pending: tuple[Item, ...]
+
+
+def remember_round(state: Any, message_id: str, ended: Round) -> None:
+    """Leave `ended` for the next call for the same message."""
+    rounds = getattr(state, _ATTRIBUTE, {})
+    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
+
+
+def last_round(state: Any, message_id: str) -> Round | None:
+    """Return what the round before left, if this call follows one."""
+    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
+    return found if isinstance(found, Round) else None
+
+
+def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
+    """Return the input after `ended`; None when a call of it has no output."""
+    outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
+    calls = [item["call_id"] for item in ended.received if is_call(item)]
+    if not calls or not all(call_id in outputs for call_id in calls):
+        return None
+    answers = [output_item(outputs[call_id]) for call_id in calls]
+    return [*ended.sent, *ended.received, *answers]
+
+
 # owui_manifold.settings ===============================================================
 # What the valves come to for one request.
 
@@ -4762,6 +6309,29 @@ def chosen_settings(
         stream=streams and valves.ENABLE_STREAM and not refused.stream,
         encrypted_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
         tools=tools,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+    )
+
+
+def toolset_of(
+    valves: Valves,
+    tools: CallableTools,
+    approver: Approver,
+    log: Callable[[str], object],
+) -> Toolset:
+    """Return what a run needs to answer calls itself."""
+    return Toolset(
+        tools,
+        approver,
+        CallLimits(
+            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            batch_seconds=valves.TOOL_BATCH_TIMEOUT_SECONDS,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
+        log,
+        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
+        most_calls=valves.MAX_TOOL_CALLS,
+        carries_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
     )
 
 
@@ -4926,7 +6496,8 @@ _TOOL_KEYS = ("tools", "tool_choice", "parallel_tool_calls")
 class Asked:
     """One call of the pipe: what the host passes, and where to write lines.
 
-    `state` is the state of the host's request; `lessons` are those of the pipe.
+    `state` is the state of the host's request; `lessons` and `threads` are those of
+    the pipe.
     """
 
     body: Mapping[str, Any]
@@ -4936,14 +6507,16 @@ class Asked:
     state: Any
     lessons: Lessons
     log: RunLog
+    around: Surroundings
+    threads: Executor
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One request, and where its answer is kept.
 
-    `store` is None where nothing is kept; `before` is the round of tools that this
-    call goes on from.
+    `store` is None where nothing is kept; `before` is the round of the host's tools
+    that this call goes on from; without a `toolset` calls are the host's to answer.
     """
 
     asked: Asked
@@ -4953,6 +6526,7 @@ class Job:
     limits: Limits
     store: ChatStore | None = None
     before: Round | None = None
+    toolset: Toolset | None = None
 
 
 async def prepare_chat(asked: Asked) -> Job:
@@ -4965,17 +6539,19 @@ async def prepare_chat(asked: Asked) -> Job:
     store = await open_store(asked.caller, asked.valves)
     before = last_round(asked.state, asked.caller.message_id)
     items = _input(asked, stretches, store, before, origin)
+    tools = offered_tools(asked.body, model, asked.valves)
     settings = chosen_settings(
         asked.valves,
         asked.user_valves,
         streams=asked.caller.streams,
-        tools=_tools(asked.body, model),
+        tools=tools.items,
         refused=asked.lessons.of(endpoint),
     )
-    body = _with_translated_choice(asked.body)
+    body = {**asked.body, "tool_choice": tools.choice}
     request = build_request(model, instructions, items, body, settings)
     limits = limits_of(asked.valves, tools_ran=before is not None)
-    return Job(asked, request, endpoint, origin, limits, store, before)
+    toolset = _toolset(asked, tools)
+    return Job(asked, request, endpoint, origin, limits, store, before, toolset)
 
 
 def prepare_task(asked: Asked) -> Job:
@@ -5019,17 +6595,15 @@ def _input(
     return build_input(stretches, records, origin if remembers else None)
 
 
-def _tools(body: Mapping[str, Any], model: ResolvedModel) -> list[Item]:
-    specs = body.get("tools")
-    if not isinstance(specs, list) or not model.facts.functions:
-        return []
-    return responses_tools(specs)
-
-
-def _with_translated_choice(body: Mapping[str, Any]) -> dict[str, Any]:
-    if "tool_choice" not in body:
-        return dict(body)
-    return {**body, "tool_choice": responses_tool_choice(body["tool_choice"])}
+def _toolset(asked: Asked, offered: Offered) -> Toolset | None:
+    """Return what runs the calls here, or None where others have to run one of them."""
+    around, valves = asked.around, asked.valves
+    ours = valves.TOOL_EXECUTION == "pipe" and offered.names.known
+    if not ours or not all(name in around.tools for name in offered.names.known):
+        return None
+    approver = approver_of(valves, around.metadata, around.event_call)
+    tools = HostTools(around, offered.names, asked.threads)
+    return toolset_of(valves, tools, approver, partial(asked.log.line, "DEBUG"))
 
 
 # owui_manifold.report =================================================================
@@ -5112,7 +6686,7 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
     pending = job.before.pending if job.before else ()
     keeping = Keeping(_author(job), _new_record, pending)
     report_request(job)
-    events = run(job.request, job.endpoint, connections, job.limits)
+    events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
     async with aclosing(events):
         async for event in events:
             match event:
@@ -5156,11 +6730,11 @@ async def _learn(job: Job, note: Noted) -> Job:
 def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
     asked = job.asked
-    delegates = asked.caller.host_reads and asked.state is not None
-    if not (delegates and any(map(is_call, ended.output))):
+    delegates = job.toolset is None and asked.caller.host_reads
+    if not (delegates and asked.state and any(map(is_call, ended.output))):
         return keeping.rest()
     within_run = asked.valves.PERSIST_REASONING_TOKENS != "disabled"
-    received = received_items(ended.output, within_run)
+    received = tuple(given_back(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
     handed_over = Round(sent, received, tuple(keeping.pending))
     remember_round(asked.state, asked.caller.message_id, handed_over)
@@ -5178,6 +6752,9 @@ async def _stored_marker(job: Job, event: RunEvent, record: Record | None) -> st
 # owui_manifold.pipe ===================================================================
 # The story of a request, from Open WebUI's call to the last chunk.
 
+_MOST_SYNC_TOOLS = 16
+"""Threads for tools that are not coroutines; one that hangs keeps its thread."""
+
 
 class Pipe:
     """OpenAI's models in Open WebUI, one for each entry of MODEL_ID."""
@@ -5190,6 +6767,7 @@ class Pipe:
         self.valves = self.Valves()
         self._connections = Connections()
         self._lessons = Lessons()
+        self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list; from memory, because every page load asks."""
@@ -5197,13 +6775,16 @@ class Pipe:
         unique = dict.fromkeys(name for name in names if name)
         return [{"id": name, "name": resolve_model(name).name} for name in unique]
 
-    async def pipe(
+    async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
         self,
         body: dict[str, Any],
         __user__: dict[str, Any] | None = None,
         __metadata__: dict[str, Any] | None = None,
         __request__: Any = None,
         __task__: str | None = None,
+        __tools__: dict[str, Any] | None = None,
+        __event_call__: Any = None,
+        __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks when the caller streams, else one complete result."""
         valves = self.valves  # the host replaces it at every call (functions.py:53)
@@ -5218,6 +6799,15 @@ class Pipe:
             getattr(__request__, "state", None),
             self._lessons,
             RunLog(level, secrets_of(valves), new_ulid()[-10:]),
+            Surroundings(
+                tools=__tools__ or {},
+                request=__request__,
+                metadata=__metadata__ or {},
+                body=body,
+                event_call=__event_call__,
+                event_emitter=__event_emitter__,
+            ),
+            self._threads,
         )
         if asked.caller.task:
             return await self._do_task(asked)

@@ -1,9 +1,12 @@
 """What the host passes to one call of the pipe, for tests."""
 
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 from owui_manifold.caller import Caller
+from owui_manifold.host_tools import Surroundings
 from owui_manifold.job import Asked
 from owui_manifold.learned import Lessons
 from owui_manifold.log import RunLog
@@ -52,8 +55,12 @@ def asked_of(
     caller: Caller | None = None,
     user_valves: UserValves | None = None,
     state: Any = None,
+    around: Surroundings | None = None,
 ) -> Asked:
-    """A call of a new pipe for a stored chat; its log keeps every line."""
+    """A call of a new pipe for a stored chat; its log keeps every line.
+
+    The host gave it no tools to run unless `around` has some.
+    """
     return Asked(
         body,
         caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True),
@@ -62,4 +69,20 @@ def asked_of(
         SimpleNamespace() if state is None else state,
         Lessons(),
         RunLog(valves.LOG_LEVEL, secrets_of(valves), RUN_ID),
+        around or surroundings(),
+        ThreadPoolExecutor(1),
     )
+
+
+def surroundings(
+    tools: Mapping[str, Mapping[str, Any]] | None = None, **more: Any
+) -> Surroundings:
+    """What the host gives beside the chat."""
+    given: Json = {
+        "request": SimpleNamespace(),
+        "metadata": {"user_id": "user-1", **IDS},
+        "body": {},
+        "event_call": None,
+        "event_emitter": None,
+    }
+    return Surroundings(tools or {}, **{**given, **more})

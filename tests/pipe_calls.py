@@ -18,6 +18,16 @@ TEMPORARY: Json = {
 _ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
 
+class BrokenBody(dict[str, Any]):
+    """A body that fails when its messages are asked for, and tells secrets."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value, except the messages."""
+        if key == "messages":
+            raise RuntimeError("Bearer sk-simulator-1: my secret diary")
+        return super().get(key, default)
+
+
 def answering(message_id: str) -> Json:
     """What the host passes for another message of the chat."""
     return {**NATIVE, "__metadata__": {**IDS, "message_id": message_id}}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from openai_responses.items import item_type
 from openai_responses.run_events import (
+    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
@@ -27,6 +28,8 @@ def _line(event: RunEvent) -> str:
             return f"{index} {kind} {part}: {text}"
         case ItemEnded(index, item):
             return f"{index} ended {item_type(item)}"
+        case CallAnswered(index, item, failed):
+            return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
         case TurnEnded(_, status, _):
             return f"turn {status}"
         case Noted(sentence, ""):

@@ -1,8 +1,8 @@
 """Runs for tests: from the transcripts of the wire, or from a few items."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from openai_responses.events import (
 from openai_responses.items import Item, is_call, item_type
 from openai_responses.origin import Origin
 from openai_responses.run_events import (
+    CallAnswered,
     Grew,
+    ItemEnded,
     ItemStarted,
     RunEnded,
     RunEvent,
@@ -123,6 +125,28 @@ def run_of(*items: Item, status: str = "completed") -> list[RunEvent]:
     response = {"id": "resp_1", "output": list(items), "usage": USAGE}
     events.append(ResponseEnded(status, response))
     return _reported(events)
+
+
+def run_with_tools(
+    *outputs: Item, card: Mapping[str, Any] | None = None
+) -> list[RunEvent]:
+    """What a run reports that answers two calls and a text; `card` is the first's."""
+    first = run_of(reasoning("1"), call("1"), call("2"))
+    given = outputs or (output("1"), output("2", "snow"))
+    answered: list[RunEvent] = [
+        CallAnswered(3 + place, item, place == 1, (card or {}) if place == 0 else {})
+        for place, item in enumerate(given)
+    ]
+    head = ItemStarted(5, _begun(message("1", "")))
+    text: list[RunEvent] = [
+        head,
+        Grew(5, "text", 0, "Rain."),
+        ItemEnded(5, message("1", "Rain.")),
+    ]
+    items = (reasoning("1"), call("1"), call("2"), *given, message("1", "Rain."))
+    ended = first[-1]
+    assert isinstance(ended, RunEnded)
+    return [*first[:-1], *answered, *text, replace(ended, output=items)]
 
 
 def run_of_transcript(name: str) -> list[RunEvent]:

@@ -74,6 +74,15 @@ def replayed(item: Item) -> Item:
     return kept
 
 
+def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a turn as the next one of the same run sends it back."""
+    return [
+        replayed(item)
+        for item in output
+        if not is_reasoning(item) or (with_reasoning and has_encrypted_reasoning(item))
+    ]
+
+
 def _is_replayed(key: str, value: object) -> bool:
     return key not in _NEVER_REPLAYED and value is not None
 

@@ -103,6 +103,7 @@ class Settings:
     stream: bool = True
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = field(default=())
+    parallel_tool_calls: bool | None = None
 
 
 def build_request(
@@ -132,6 +133,7 @@ def build_request(
         "reasoning": _reasoning(model, effort, body, settings) or None,
         "text": _text_object(model, body, settings) or None,
         "tools": list(settings.tools) or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
         **passed,
     }
     try:

@@ -1,38 +1,36 @@
-"""A whole request, as a stream of run events.
+"""A whole request, as a stream of run events: turn, calls, turn.
 
 The loop knows neither host nor valve: what it needs comes in frozen inputs, what
-happens goes out as events, and the last of them says how the run ended. A request is
-sent again only before the first event of its answer: changed, where the refusal has a
-cause that can be left out, or as it is, where waiting may help.
+happens goes out as events, and the last of them says how the run ended.
 """
 
-import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 
-from openai_responses.clock import random_fraction
+from openai_responses.attempts import Attempts
+from openai_responses.calls import (
+    ToolAnswer,
+    Toolset,
+    failed_answer,
+    output_of,
+    run_calls,
+)
 from openai_responses.deadlines import Deadlines
-from openai_responses.endings import (
-    CUT,
-    UNREADABLE,
-    ending_of_exception,
-    setback_sentence,
-)
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import (
-    ApiRefused,
-    ConnectionFailed,
-    ResponsesError,
-    Setback,
-    TimedOut,
-)
-from openai_responses.exchange import Limits, Line, exchange
-from openai_responses.healing import healed
+from openai_responses.exchange import Limits, Line
+from openai_responses.items import Item, given_back, is_call
 from openai_responses.request import ResponsesRequest
-from openai_responses.retries import retry_wait
-from openai_responses.run_events import Noted, RunEnded, RunEvent, Trace
+from openai_responses.retries import RetryPolicy
+from openai_responses.run_events import CallAnswered, RunEnded, RunEvent
 from openai_responses.transport import Connections
-from openai_responses.turn import Turn
+from openai_responses.usage import Usage, add_usage
+
+_NO_RETRY = RetryPolicy(0)
+"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+
+_ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
+_CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
 async def run(
@@ -40,78 +38,128 @@ async def run(
     endpoint: Endpoint,
     connections: Connections,
     limits: Limits,
+    toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    Raises nothing of ours: a refusal is an ending. Cancelling it, or closing the
-    generator, closes the connection.
+    With a `toolset` calls are run and answered here; without, they are left open for
+    the caller. Raises nothing of ours: a refusal is an ending. Cancelling it, or
+    closing the generator, closes the connection and cancels the tools.
     """
     line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
-    again = _Again(request, limits)
+    retries = limits.retries
+    so_far = _SoFar()
     while True:
-        turn, error = Turn(), None
-        try:
-            async with aclosing(exchange(again.request, line, turn)) as events:
-                async for event in events:
-                    yield event
-        except ResponsesError as caught:
-            error = caught
-        note = again.after(error, turn)
-        if note is None or not line.deadlines.leave(again.wait):
+        attempts = Attempts(request, line, retries, len(so_far.output))
+        async with aclosing(attempts.events()) as events:
+            async for event in events:
+                yield event
+        so_far.add_turn(attempts)
+        calls = [item for item in attempts.turn.output if is_call(item)]
+        if toolset is None or not calls:
             break
-        yield note
-        await asyncio.sleep(again.wait)
-    for event in turn.close():
-        yield event
-    yield _ended(turn, error)
+        round_ = _Round(calls, toolset, so_far, attempts.ending.is_failure)
+        async with aclosing(round_.answers()) as answers:
+            async for answered in answers:
+                yield answered
+        if attempts.ending.is_failure or so_far.is_last_turn:
+            break
+        request = _next_request(attempts, toolset, so_far, round_)
+        retries = _NO_RETRY
+    yield RunEnded(
+        attempts.ending,
+        so_far.usage,
+        attempts.turn.usage,
+        tuple(so_far.output),
+        attempts.trace,
+    )
 
 
-class _Again:
-    """Decides after an attempt whether there is another one, and with what."""
+class _SoFar:
+    """What the turns of a run have come to."""
 
-    def __init__(self, request: ResponsesRequest, limits: Limits) -> None:
-        self.request = request
-        self.wait = 0.0
-        self._policy = limits.retries
-        self._retries = 0
-        self._healed: set[str] = set()
+    def __init__(self) -> None:
+        self.output: list[Item] = []
+        self.usage: Usage | None = None
+        self.rounds = 0
+        self.calls = 0
+        self.is_last_turn = False
 
-    def after(self, error: ResponsesError | None, turn: Turn) -> Noted | None:
-        """Return what to tell before the next attempt; None when there is none."""
-        setback = _setback(error, turn)
-        if setback is None:
-            return None
-        remedy = healed(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self.wait = remedy.request, 0.0
-            return Noted(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
-        if wait is None:
-            return None
-        self._retries += 1
-        self.wait = wait
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
+    def add_turn(self, attempts: Attempts) -> None:
+        """Count what a turn brought."""
+        self.output += attempts.turn.output
+        self.usage = add_usage(self.usage, attempts.turn.usage)
 
 
-def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
-    """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Setback(200, turn.refusal)
-    if turn.event_count:
-        return None
-    if isinstance(error, ApiRefused):
-        return error.setback
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
-    return Setback() if silent or isinstance(error, ConnectionFailed) else None
+class _Round:
+    """The calls of one turn, each of which gets an output, in the same order.
+
+    `was_limited` says whether a limit kept one from being run.
+    """
+
+    def __init__(
+        self, calls: Sequence[Item], toolset: Toolset, so_far: _SoFar, broken: bool
+    ) -> None:
+        self._calls = calls
+        self._toolset = toolset
+        self._so_far = so_far
+        self._broken = broken
+        self.outputs: list[Item] = []
+        self.was_limited = False
+
+    async def answers(self) -> AsyncGenerator[CallAnswered, None]:
+        """Answer every call and tell of it; the run's output grows by the outputs."""
+        allowed = self._allowed()
+        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
+            async for call, answer in ended:
+                yield self._told(call, answer)
+        for call in self._calls[allowed:]:
+            refused = failed_answer(f"{call.get('name')} {self._why()}")
+            yield self._told(call, refused)
+        self.was_limited = allowed < len(self._calls)
+        self._so_far.rounds += 1
+        self._so_far.calls += allowed
+
+    def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        item, index = output_of(call, answer), len(self._so_far.output)
+        self.outputs.append(item)
+        self._so_far.output.append(item)
+        return CallAnswered(index, item, answer.failed, answer.card)
+
+    def _allowed(self) -> int:
+        """Return how many of the calls may run."""
+        if self._broken or self._so_far.rounds >= self._toolset.rounds:
+            return 0
+        left = self._toolset.most_calls - self._so_far.calls
+        return max(0, min(left, len(self._calls)))
+
+    def _why(self) -> str:
+        if self._broken:
+            return _BROKEN_OFF
+        used_up = self._so_far.rounds >= self._toolset.rounds
+        return _ROUNDS_USED_UP if used_up else _CALLS_USED_UP
 
 
-def _ended(turn: Turn, error: ResponsesError | None) -> RunEnded:
-    silent = CUT if turn.event_count else UNREADABLE
-    ending, trace = turn.ending or silent, turn.trace
-    if error is not None and turn.ending is None:
-        ending = ending_of_exception(error, turn.event_count > 0)
-    if isinstance(error, ApiRefused):
-        trace = Trace(error.request_id, "", error.setback.status, error.error)
-    return RunEnded(ending, turn.usage, turn.usage, tuple(turn.output), trace)
+def _next_request(
+    attempts: Attempts, toolset: Toolset, so_far: _SoFar, round_: _Round
+) -> ResponsesRequest:
+    """Return the request of the next turn: all of this one, and what came of it.
+
+    A tool that had to be called has been; at the limit the last turn may call none.
+    The tools themselves stay, because the prompt cache lives on them.
+    """
+    request = attempts.request
+    received = given_back(
+        attempts.turn.output, with_reasoning=toolset.carries_reasoning
+    )
+    so_far.is_last_turn = round_.was_limited
+    choice = "none" if round_.was_limited else _later_choice(request.tool_choice)
+    items = [*request.input, *received, *round_.outputs]
+    return request.model_copy(update={"input": items, "tool_choice": choice})
+
+
+def _later_choice(choice: object) -> object:
+    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None

@@ -3,9 +3,10 @@
 `index` counts the output items of the whole run, over all its turns.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
@@ -40,6 +41,19 @@ class ItemEnded:
 
     index: int
     item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` holds what a host shows beside it (`files`, `embeds`).
+    """
+
+    index: int
+    item: Item
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +95,7 @@ class RunEnded:
     """The last event of every run, however it ended.
 
     `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended.
+    items of the whole run that ended, outputs of calls among them.
     """
 
     ending: Ending
@@ -91,7 +105,7 @@ class RunEnded:
     trace: Trace = field(default_factory=Trace)
 
 
-RunEvent = ItemStarted | Grew | ItemEnded | TurnEnded | Noted | RunEnded
+RunEvent = ItemStarted | Grew | ItemEnded | CallAnswered | TurnEnded | Noted | RunEnded
 
 
 def joined(events: Iterable[RunEvent]) -> list[RunEvent]:

@@ -10,17 +10,14 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
 from openai_responses.clock import unix_seconds
 from openai_responses.deadlines import Deadlines, Timeouts
 from openai_responses.endings import SENTENCES, failure_sentence, refusal_sentence
-from openai_responses.endpoint import Endpoint, Network, url_parts
+from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiError,
     ApiRefused,
@@ -31,6 +28,7 @@ from openai_responses.errors import (
 )
 from openai_responses.events import read_api_error
 from openai_responses.retries import read_setback
+from openai_responses.routes import Trust, proxy_for
 from openai_responses.sessions import Sessions
 
 _DRAIN_SECONDS = 1.0
@@ -138,7 +136,7 @@ class Connections:
     def __init__(self, idle_seconds: float | None = None) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
-        self._tls: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._trust = Trust()
 
     @asynccontextmanager
     async def post(
@@ -154,7 +152,7 @@ class Connections:
         closes the connection, and with it the work upstream.
         """
         limits = deadlines or Deadlines(Timeouts())
-        tls = self._trust(endpoint.network)
+        tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, payload, limits, tls)
             try:
@@ -167,21 +165,6 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
         await self._sessions.close()
-
-    def _trust(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust; one context a file, or no connection is reused."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
-        try:
-            key = (network.ca_bundle, Path(network.ca_bundle).stat().st_mtime_ns)
-            if key not in self._tls:
-                self._tls[key] = ssl.create_default_context(cafile=network.ca_bundle)
-            return self._tls[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
 
 
 async def _send(
@@ -204,7 +187,7 @@ async def _send(
                 data=body,
                 headers=endpoint.headers(),
                 ssl=tls,
-                proxy=_proxy(endpoint.network, url),
+                proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
     except _NETWORK_ERRORS as error:
@@ -216,30 +199,6 @@ async def _send(
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
             "be sent. An administrator has to correct it in the valves of this pipe."
         ) from None
-
-
-def _proxy(network: Network, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = network.proxy.strip() or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy on the way to the model's server is not an http or https "
-            "address. An administrator has to correct PROXY in the valves of this "
-            "pipe, or the environment of Open WebUI."
-        )
-    return address
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def _network_sentence(error: Exception, host: str) -> str:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from openai_responses.endings import Ending
-from openai_responses.items import item_type
+from openai_responses.items import Item, item_type
 from openai_responses.run_events import (
+    CallAnswered,
     Grew,
     ItemEnded,
     RunEnded,
@@ -17,7 +18,10 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkView:
-    """Shows one run as growing text, reasoning and tool calls."""
+    """Shows one run as growing text and reasoning.
+
+    Calls that nobody answered are the caller's: they come at the end.
+    """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take what every chunk repeats: its id, its time in seconds, the model."""
@@ -27,7 +31,7 @@ class ChunkView:
             "created": created,
             "model": model,
         }
-        self._calls: dict[int, int] = {}
+        self._open_calls: dict[str, Item] = {}
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
 
@@ -40,7 +44,9 @@ class ChunkView:
                 text = self._thought_gap(event) + event.text
                 yield self._chunk({"reasoning_content": text})
             case ItemEnded() if item_type(event.item) == "function_call":
-                yield self._chunk({"tool_calls": [self._call(event)]})
+                self._open_calls[str(event.item.get("call_id"))] = event.item
+            case CallAnswered():
+                self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunEnded():
                 yield from self._end(event)
 
@@ -59,15 +65,14 @@ class ChunkView:
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
-    def _call(self, event: ItemEnded) -> dict[str, Any]:
-        index = self._calls.setdefault(event.index, len(self._calls))
-        return {"index": index, **chat_tool_call(event.item)}
-
     def _end(self, event: RunEnded) -> Iterator[Chunk]:
+        for index, call in enumerate(self._open_calls.values()):
+            tool_call = {"index": index, **chat_tool_call(call)}
+            yield self._chunk({"tool_calls": [tool_call]})
         if event.ending.is_failure and event.ending.kind != "incomplete":
             yield error_chunk(event.ending.sentence)
         else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._calls)))
+            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
         if event.usage:
             usage = host_usage(event.usage, event.last_usage)
             yield {**self._head, "choices": [], "usage": usage}

@@ -2,7 +2,12 @@
 
 from typing import Any
 
-from openai_responses.items import is_reasoning, item_type, message_text
+from openai_responses.items import (
+    is_call_output,
+    is_reasoning,
+    item_type,
+    message_text,
+)
 from openai_responses.run_events import RunEnded
 from openai_responses.turn import item_texts
 from owui_chat.chunks import chat_tool_call, finish_reason
@@ -44,7 +49,12 @@ def _message(ended: RunEnded) -> dict[str, Any]:
     thoughts = [
         text for i in ended.output if is_reasoning(i) for _, text in item_texts(i)
     ]
-    calls = [chat_tool_call(i) for i in ended.output if item_type(i) == "function_call"]
+    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
+    calls = [
+        chat_tool_call(i)
+        for i in ended.output
+        if item_type(i) == "function_call" and i.get("call_id") not in answered
+    ]
     message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
     if any(thoughts):
         message["reasoning_content"] = "\n\n".join(t for t in thoughts if t)

@@ -12,6 +12,7 @@ from typing import Any
 
 from openai_responses.items import Item, item_type, message_text, part_text
 from openai_responses.run_events import (
+    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
@@ -58,12 +59,24 @@ class NativeView:
                 yield self._grow(event, marker)
             case ItemEnded() if event.index in self._places:
                 yield self._end(event)
+            case CallAnswered() if item_type(event.item) == "function_call_output":
+                yield from self._answered(event)
             case Noted():
                 yield status_chunk(event.sentence)
             case RunEnded():
                 if marker:
                     yield from self._marker_alone(marker)
                 yield from _end_of_run(event)
+
+    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        item = _shown_output(event)
+        place = len(self.items)
+        self.items.append(item)
+        yield _native("output_item.added", place, item=item)
+        yield _native("output_item.done", place, item=item)
+        for source in event.card.get("sources", ()):
+            yield _host_event({"type": "source", "data": source})
 
     def _marker_alone(self, marker: str) -> Iterator[Chunk]:
         """Yield a message of its own for items that no text followed."""
@@ -228,6 +241,23 @@ def _parts_of(content: object) -> list[Item]:
     """Return the parts of a content; other servers send what they like."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
+
+
+def _shown_output(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    call_id, output = event.item["call_id"], event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
+    }
 
 
 def _text_part(text: str) -> Item:

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from openai_responses.clock import unix_seconds
-from openai_responses.items import is_call, is_reasoning
+from openai_responses.items import given_back, is_call, is_reasoning
 from openai_responses.run import run
 from openai_responses.run_events import Grew, Noted, RunEnded, RunEvent
 from openai_responses.transport import Connections
@@ -15,7 +15,7 @@ from owui_chat.markers import marker
 from owui_chat.stored import Record
 from owui_manifold.job import Job
 from owui_manifold.report import report_end, report_note, report_request
-from owui_manifold.rounds import Round, received_items, remember_round
+from owui_manifold.rounds import Round, remember_round
 
 Told = tuple[RunEvent, str]
 
@@ -29,7 +29,7 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
     pending = job.before.pending if job.before else ()
     keeping = Keeping(_author(job), _new_record, pending)
     report_request(job)
-    events = run(job.request, job.endpoint, connections, job.limits)
+    events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
     async with aclosing(events):
         async for event in events:
             match event:
@@ -73,11 +73,11 @@ async def _learn(job: Job, note: Noted) -> Job:
 def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
     asked = job.asked
-    delegates = asked.caller.host_reads and asked.state is not None
-    if not (delegates and any(map(is_call, ended.output))):
+    delegates = job.toolset is None and asked.caller.host_reads
+    if not (delegates and asked.state and any(map(is_call, ended.output))):
         return keeping.rest()
     within_run = asked.valves.PERSIST_REASONING_TOKENS != "disabled"
-    received = received_items(ended.output, within_run)
+    received = tuple(given_back(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
     handed_over = Round(sent, received, tuple(keeping.pending))
     remember_round(asked.state, asked.caller.message_id, handed_over)

@@ -50,6 +50,69 @@ def server_secret() -> str:
     return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
 
 
+async def user_model(user_id: str) -> Any:
+    """Return the host's own model of a user, as its functions want it."""
+    return await _host_name("models.users", "Users").get_user_by_id(user_id)
+
+
+async def updated_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
+    """Return a tool's callable with the chat as it is now (middleware.py:3142)."""
+    update = _host_name("utils.tools", "get_updated_tool_function")
+    fresh = {"__messages__": messages, "__files__": files}
+    return await update(function=function, extra_params=fresh)
+
+
+def terminal_file(
+    name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
+) -> Any:
+    """Return what to show of a terminal's file, or None for any other result."""
+    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
+    return build(name, dict(params), result, tool, metadata)
+
+
+async def processed_result(
+    request: Any,
+    name: str,
+    result: Any,
+    tool: Mapping[str, Any],
+    metadata: Any,
+    user: Any,
+) -> tuple[str, list[dict[str, Any]], list[Any]]:
+    """Return a tool's result as text, its files and its embeds, as the host does."""
+    process = _host_name("utils.middleware", "process_tool_result")
+    kind, direct = tool.get("type", ""), bool(tool.get("direct"))
+    text, files, embeds = await process(
+        request, name, result, kind, direct, metadata, user
+    )
+    return str(text or ""), files, embeds
+
+
+async def tell_terminal(
+    name: str, params: Mapping[str, Any], text: str, emitter: Any
+) -> None:
+    """Tell the page what a terminal tool did (middleware.py:949)."""
+    if emitter is not None:
+        tell = _host_name("utils.middleware", "terminal_event_handler")
+        await tell(name, dict(params), text, emitter)
+
+
+def citation_sources(
+    name: str, params: Mapping[str, Any], text: str, tool_id: str
+) -> list[dict[str, Any]]:
+    """Return the sources that a result of the host's own tools names."""
+    read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
+    found: list[dict[str, Any]] = read(
+        tool_name=name, tool_params=dict(params), tool_result=text, tool_id=tool_id
+    )
+    return found
+
+
+async def stored_image(request: Any, url: str, metadata: Any, user: Any) -> str:
+    """Store a picture that a tool returned; return the address of the file."""
+    store = _host_name("utils.middleware", "store_tool_result_image")
+    return str(await store(request, url, metadata, user))
+
+
 def _host_name(module: str, name: str) -> Any:
     """Return a name of the host; raises InvalidRequest when it has none."""
     try:

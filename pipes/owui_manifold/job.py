@@ -1,25 +1,35 @@
 """What one call of the pipe comes to: a request that is ready to be sent."""
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from openai_responses.calls import Toolset
 from openai_responses.endpoint import Endpoint
 from openai_responses.exchange import Limits
 from openai_responses.items import Item
-from openai_responses.models import ResolvedModel, resolve_model
+from openai_responses.models import resolve_model
 from openai_responses.origin import Origin
 from openai_responses.request import ResponsesRequest, Settings, build_request
-from openai_responses.tools import responses_tool_choice, responses_tools
 from owui_chat.history import build_input
 from owui_chat.messages import Stretch, read_messages
 from owui_chat.tasks import task_messages
 from owui_manifold.caller import Caller
+from owui_manifold.consent import approver_of
 from owui_manifold.host import require_floor
+from owui_manifold.host_tools import HostTools, Surroundings
 from owui_manifold.learned import Lessons
 from owui_manifold.log import RunLog
+from owui_manifold.offers import Offered, offered_tools
 from owui_manifold.rounds import Round, continued_input, last_round
-from owui_manifold.settings import chosen_settings, endpoint_of, limits_of
+from owui_manifold.settings import (
+    chosen_settings,
+    endpoint_of,
+    limits_of,
+    toolset_of,
+)
 from owui_manifold.store import ChatStore, open_store
 from owui_manifold.valves import UserValves, Valves
 
@@ -31,7 +41,8 @@ _TOOL_KEYS = ("tools", "tool_choice", "parallel_tool_calls")
 class Asked:
     """One call of the pipe: what the host passes, and where to write lines.
 
-    `state` is the state of the host's request; `lessons` are those of the pipe.
+    `state` is the state of the host's request; `lessons` and `threads` are those of
+    the pipe.
     """
 
     body: Mapping[str, Any]
@@ -41,14 +52,16 @@ class Asked:
     state: Any
     lessons: Lessons
     log: RunLog
+    around: Surroundings
+    threads: Executor
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One request, and where its answer is kept.
 
-    `store` is None where nothing is kept; `before` is the round of tools that this
-    call goes on from.
+    `store` is None where nothing is kept; `before` is the round of the host's tools
+    that this call goes on from; without a `toolset` calls are the host's to answer.
     """
 
     asked: Asked
@@ -58,6 +71,7 @@ class Job:
     limits: Limits
     store: ChatStore | None = None
     before: Round | None = None
+    toolset: Toolset | None = None
 
 
 async def prepare_chat(asked: Asked) -> Job:
@@ -70,17 +84,19 @@ async def prepare_chat(asked: Asked) -> Job:
     store = await open_store(asked.caller, asked.valves)
     before = last_round(asked.state, asked.caller.message_id)
     items = _input(asked, stretches, store, before, origin)
+    tools = offered_tools(asked.body, model, asked.valves)
     settings = chosen_settings(
         asked.valves,
         asked.user_valves,
         streams=asked.caller.streams,
-        tools=_tools(asked.body, model),
+        tools=tools.items,
         refused=asked.lessons.of(endpoint),
     )
-    body = _with_translated_choice(asked.body)
+    body = {**asked.body, "tool_choice": tools.choice}
     request = build_request(model, instructions, items, body, settings)
     limits = limits_of(asked.valves, tools_ran=before is not None)
-    return Job(asked, request, endpoint, origin, limits, store, before)
+    toolset = _toolset(asked, tools)
+    return Job(asked, request, endpoint, origin, limits, store, before, toolset)
 
 
 def prepare_task(asked: Asked) -> Job:
@@ -124,14 +140,12 @@ def _input(
     return build_input(stretches, records, origin if remembers else None)
 
 
-def _tools(body: Mapping[str, Any], model: ResolvedModel) -> list[Item]:
-    specs = body.get("tools")
-    if not isinstance(specs, list) or not model.facts.functions:
-        return []
-    return responses_tools(specs)
-
-
-def _with_translated_choice(body: Mapping[str, Any]) -> dict[str, Any]:
-    if "tool_choice" not in body:
-        return dict(body)
-    return {**body, "tool_choice": responses_tool_choice(body["tool_choice"])}
+def _toolset(asked: Asked, offered: Offered) -> Toolset | None:
+    """Return what runs the calls here, or None where others have to run one of them."""
+    around, valves = asked.around, asked.valves
+    ours = valves.TOOL_EXECUTION == "pipe" and offered.names.known
+    if not ours or not all(name in around.tools for name in offered.names.known):
+        return None
+    approver = approver_of(valves, around.metadata, around.event_call)
+    tools = HostTools(around, offered.names, asked.threads)
+    return toolset_of(valves, tools, approver, partial(asked.log.line, "DEBUG"))

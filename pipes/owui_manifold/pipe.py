@@ -10,6 +10,7 @@ The story of a request, from Open WebUI's call to the last chunk.
 """
 
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from traceback import extract_tb
 from typing import Any
@@ -27,12 +28,16 @@ from owui_chat.native import Chunk, NativeView, error_chunk, source_chunk
 from owui_chat.tasks import task_result
 from owui_manifold.answer import told
 from owui_manifold.caller import read_caller
+from owui_manifold.host_tools import Surroundings
 from owui_manifold.job import Asked, Job, prepare_chat, prepare_task
 from owui_manifold.learned import Lessons
 from owui_manifold.log import RunLog
 from owui_manifold.report import report_refusal, with_error_id
 from owui_manifold.settings import log_level, secrets_of
 from owui_manifold.valves import UserValves, Valves
+
+_MOST_SYNC_TOOLS = 16
+"""Threads for tools that are not coroutines; one that hangs keeps its thread."""
 
 
 class Pipe:
@@ -46,6 +51,7 @@ class Pipe:
         self.valves = self.Valves()
         self._connections = Connections()
         self._lessons = Lessons()
+        self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list; from memory, because every page load asks."""
@@ -53,13 +59,16 @@ class Pipe:
         unique = dict.fromkeys(name for name in names if name)
         return [{"id": name, "name": resolve_model(name).name} for name in unique]
 
-    async def pipe(
+    async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
         self,
         body: dict[str, Any],
         __user__: dict[str, Any] | None = None,
         __metadata__: dict[str, Any] | None = None,
         __request__: Any = None,
         __task__: str | None = None,
+        __tools__: dict[str, Any] | None = None,
+        __event_call__: Any = None,
+        __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks when the caller streams, else one complete result."""
         valves = self.valves  # the host replaces it at every call (functions.py:53)
@@ -74,6 +83,15 @@ class Pipe:
             getattr(__request__, "state", None),
             self._lessons,
             RunLog(level, secrets_of(valves), new_ulid()[-10:]),
+            Surroundings(
+                tools=__tools__ or {},
+                request=__request__,
+                metadata=__metadata__ or {},
+                body=body,
+                event_call=__event_call__,
+                event_emitter=__event_emitter__,
+            ),
+            self._threads,
         )
         if asked.caller.task:
             return await self._do_task(asked)

@@ -6,11 +6,11 @@ for all these calls, while the messages it hands over are made anew each time
 received, and the outputs: the reasoning included.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from openai_responses.items import Item, has_encrypted_reasoning, is_call, replayed
+from openai_responses.items import Item, is_call
 from owui_chat.history import output_item
 from owui_chat.messages import Returned, Stretch
 
@@ -39,16 +39,6 @@ def last_round(state: Any, message_id: str) -> Round | None:
     """Return what the round before left, if this call follows one."""
     found = getattr(state, _ATTRIBUTE, {}).get(message_id)
     return found if isinstance(found, Round) else None
-
-
-def received_items(output: Iterable[Item], keeps_reasoning: bool) -> tuple[Item, ...]:
-    """Return the output of a round as the next one sends it back."""
-    return tuple(
-        replayed(item)
-        for item in output
-        if item.get("type") != "reasoning"
-        or (keeps_reasoning and has_encrypted_reasoning(item))
-    )
 
 
 def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:

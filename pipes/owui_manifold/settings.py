@@ -1,9 +1,11 @@
 """What the valves come to for one request."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import unquote
 
+from openai_responses.approvals import Approver
+from openai_responses.calls import CallableTools, CallLimits, Toolset
 from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Endpoint, Network, url_parts
 from openai_responses.errors import InvalidRequest
@@ -87,6 +89,29 @@ def chosen_settings(
         stream=streams and valves.ENABLE_STREAM and not refused.stream,
         encrypted_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
         tools=tools,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+    )
+
+
+def toolset_of(
+    valves: Valves,
+    tools: CallableTools,
+    approver: Approver,
+    log: Callable[[str], object],
+) -> Toolset:
+    """Return what a run needs to answer calls itself."""
+    return Toolset(
+        tools,
+        approver,
+        CallLimits(
+            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            batch_seconds=valves.TOOL_BATCH_TIMEOUT_SECONDS,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
+        log,
+        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
+        most_calls=valves.MAX_TOOL_CALLS,
+        carries_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
     )
 
 

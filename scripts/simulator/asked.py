@@ -57,8 +57,12 @@ class Asked:
         return sum(is_output and not before for before, is_output in starts)
 
     def tools(self, kind: str) -> list[Item]:
-        """Return the offered tools of one type."""
-        return [tool for tool in self.body.get("tools") or [] if tool["type"] == kind]
+        """Return the offered tools of one type, the one that must be called first."""
+        offered = self.body.get("tools") or []
+        choice = self.body.get("tool_choice")
+        wanted = choice.get("name") if isinstance(choice, dict) else None
+        found = [tool for tool in offered if tool["type"] == kind]
+        return sorted(found, key=lambda tool: tool.get("name") != wanted)
 
     def _since(self) -> Sequence[Item]:
         roles = [item.get("role") for item in self.items]

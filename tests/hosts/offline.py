@@ -17,6 +17,7 @@ OFFLINE = {
     "ENABLE_OPENAI_API": "false",
     "ENABLE_COMMUNITY_SHARING": "false",
     "DEFAULT_USER_ROLE": "user",
+    "ENABLE_TOOL_PERMISSIONS": "true",  # the chat's controls may ask before a tool
     "WEBUI_SECRET_KEY": "on this machine only",
     "WEBUI_ADMIN_EMAIL": ADMIN_EMAIL,
     "WEBUI_ADMIN_PASSWORD": ADMIN_PASSWORD,

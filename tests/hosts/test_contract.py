@@ -20,6 +20,24 @@ PROBE = HERE / "contract_probe.py"
 PROMISED = {
     "env:VERSION": "str",
     "env:WEBUI_SECRET_KEY": "str",
+    "models.users:Users.get_user_by_id": "async (id)",
+    "utils.middleware:build_terminal_file_tool_result": (
+        "(tool_function_name, tool_function_params, tool_result, tool, metadata)"
+    ),
+    "utils.middleware:get_citation_source_from_tool_result": (
+        "(tool_name, tool_params, tool_result, tool_id)"
+    ),
+    "utils.middleware:process_tool_result": (
+        "async (request, tool_function_name, tool_result, tool_type, direct_tool,"
+        " metadata, user)"
+    ),
+    "utils.middleware:store_tool_result_image": (
+        "async (request, image_url, metadata, user)"
+    ),
+    "utils.middleware:terminal_event_handler": (
+        "async (tool_function_name, tool_function_params, tool_result, event_emitter)"
+    ),
+    "utils.tools:get_updated_tool_function": "async (*, function, extra_params)",
     "models.chats:Chats.get_chat_by_id_and_user_id": "async (id, user_id)",
     "models.chats:Chats.update_chat_by_id": "async (id, chat, *, touch)",
 }

@@ -146,9 +146,7 @@ async def test_the_log_of_a_failure_is_for_administrators_who_want_it(
     async with Tab(admin) as theirs:
         failed = await theirs.send(MODEL, "sim:failed hello")
         fine = await theirs.send(MODEL, "sim:short hello")
-        sources = [
-            (await theirs.message(turn)).get("sources") for turn in (failed, fine)
-        ]
+        stored = [await theirs.message(turn) for turn in (failed, fine)]
     users = await tab.send(MODEL, "sim:failed hello")
     for user in (admin, tab.user):
         await user.set_user_valves(PIPE, {"SHOW_LOG_ON_ERROR": False})

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from openai_responses.items import (
     Item,
+    given_back,
     has_encrypted_reasoning,
     is_call,
     is_call_output,
@@ -225,3 +226,15 @@ def test_orphans_go_at_once(items: list[Item]) -> None:
     """What was cleaned is clean."""
     kept = without_orphans(items)
     assert without_orphans(kept) == kept
+
+
+@pytest.mark.parametrize("with_reasoning", [True, False])
+def test_output_that_is_given_back_is_clean(with_reasoning: bool) -> None:
+    """No ids, no states; reasoning as far as it may be carried and can be read."""
+    unsealed = {"type": "reasoning", "id": "rs_2", "summary": []}
+    sealed = {**REASONING, "id": "rs_1", "status": None}
+    items = [sealed, unsealed, {**ANSWER, "id": "msg_1"}, {**call("a"), "id": "fc_1"}]
+
+    back = given_back(items, with_reasoning=with_reasoning)
+
+    assert back == [*([REASONING] if with_reasoning else []), ANSWER, call("a")]

@@ -1,5 +1,6 @@
 """A refusal whose cause can be left out costs one more request, and no answer."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -131,7 +132,8 @@ EVERYTHING = asking(input=[USER, THOUGHT, ANSWER, USER])
 @pytest.mark.parametrize("cause", REFUSALS)
 async def test_each_cause_once(connections: Connections, cause: str) -> None:
     """A server that refuses all the same gets its way."""
-    async with Upstream(refusing(**REFUSALS[cause])) as upstream:
+    answer = refusing(**REFUSALS[cause])
+    async with Upstream(answer) as upstream, asyncio.timeout(5):
         within = limits(retries=5)
         events = await report(connections, upstream.endpoint, EVERYTHING, within)
         assert len(upstream.requests) == 2

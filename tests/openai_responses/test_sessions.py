@@ -118,7 +118,7 @@ async def test_each_loop_has_a_session_of_its_own(sessions: Sessions) -> None:
     """Another thread's loop is served too."""
     async with Upstream(ANSWER) as upstream:
 
-        async def elsewhere() -> dict[str, Any]:
+        async def elsewhere() -> Any:
             try:
                 return await ask(sessions, upstream)
             finally:

@@ -1,9 +1,25 @@
-"""Tools of a chat body become tools of the API."""
+"""Tools of a chat body or of the host become tools of the API."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from openai_responses.tools import responses_tool_choice, responses_tools
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.open_schemas import open_schema
+from openai_responses.tool_names import ToolNames
+from openai_responses.tools import merged_tools, responses_tool_choice, responses_tools
+from simulator.schema_check import check_schemas
 
+HERE = Path(__file__).resolve().parents[1] / "schemas"
+SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))
+BUILTIN = json.loads((HERE / "open_webui_builtin.json").read_text("utf-8"))
+EMPTY = {"type": "object", "properties": {}}
 PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
@@ -42,6 +58,251 @@ def test_tools_of_the_api() -> None:
     assert tools[0] is not search
 
 
+def test_specs_of_the_host() -> None:
+    """They are functions without a `type`, and become what a chat body's become."""
+    flat = {"name": "look", "description": "Look.", "parameters": PARAMETERS}
+    nested = {"type": "function", "function": flat}
+    assert responses_tools([flat]) == responses_tools([nested])
+
+
+def test_strict() -> None:
+    """Each function is strict that can be; the others say that they are not."""
+    open_map = {"type": "object", "properties": {"a": {"type": "object"}}}
+    specs: list[Item] = [
+        {"name": "closed", "parameters": PARAMETERS},
+        {"name": "open", "parameters": open_map},
+        {"name": "never", "parameters": PARAMETERS, "strict": False},
+        {"name": "empty"},
+    ]
+
+    tools = responses_tools(specs, strict=True)
+
+    assert [tool["strict"] for tool in tools] == [True, False, False, True]
+    assert tools[0]["parameters"]["required"] == ["a"]
+    assert tools[1]["parameters"] == open_map
+    assert tools[3]["parameters"]["additionalProperties"] is False
+
+
+def test_function_that_says_strict_itself() -> None:
+    """Its word counts, as that of Open WebUI's dispatcher of tools."""
+    spec = {"name": "call_tool", "strict": True, "parameters": PARAMETERS}
+    assert responses_tools([spec])[0]["strict"] is True
+
+
+def test_function_of_the_api() -> None:
+    """What only the API knows of a function stays."""
+    spec = {"type": "function", "name": "f", "defer_loading": True}
+    assert responses_tools([spec]) == [
+        {**spec, "parameters": EMPTY, "strict": False},
+    ]
+
+
+def test_custom_tools() -> None:
+    """They are flat too, and so is their grammar."""
+    grammar = {"syntax": "lark", "definition": "start: /a/"}
+    chat = {"name": "c", "format": {"type": "grammar", "grammar": grammar}}
+    flat = {"type": "custom", "name": "c", "format": {"type": "grammar", **grammar}}
+
+    assert responses_tools([{"type": "custom", "custom": chat}]) == [flat]
+    assert responses_tools([flat]) == [flat]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"type": "function", "function": {"description": "Look."}},
+        {"type": "function", "function": {"name": ""}},
+        {"type": "function", "parameters": None, "strict": True},
+        {"type": "custom", "custom": {"name": 3}},
+        {"parameters": PARAMETERS},
+        {},
+        "look",
+    ],
+)
+def test_tool_without_a_name(spec: Any) -> None:
+    """It is an error in words, before anything is sent."""
+    with pytest.raises(InvalidRequest, match=r"^A tool (has no name|is not described)"):
+        responses_tools([spec])
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_corpus(strict: bool) -> None:
+    """The API takes every tool of the corpus, strict or not."""
+    tools = responses_tools([*BUILTIN, *SAMPLES], strict=strict)
+    check_schemas([*tools])
+    assert {tool["strict"] for tool in tools} == {strict, False}
+
+
+def test_open_schema_of_a_choice() -> None:
+    """A choice at the root becomes one object with the properties of all variants."""
+    schema = {
+        "description": "Either.",
+        "allOf": [{"$ref": "#/$defs/All"}],
+        "anyOf": [
+            {"properties": {"a": {"type": "array"}, "c": True}, "required": ["a", "c"]},
+            {"properties": {"b": {"type": "string"}}, "required": ["c", "b"]},
+        ],
+        "$defs": {"All": {"properties": {"z": {"type": "null"}}, "required": ["z"]}},
+    }
+
+    made = open_schema(schema)
+
+    assert made == {
+        "description": "Either.",
+        "$defs": schema["$defs"],
+        "type": "object",
+        "properties": {
+            "a": {"type": "array", "items": {}},
+            "b": {"type": "string"},
+            "c": True,
+            "z": {"type": "null"},
+        },
+    }
+
+
+def test_merged_tools() -> None:
+    """The last of its name, label or type counts, at the place of the first."""
+    one: Item = {"type": "function", "name": "f", "strict": True}
+    two: Item = {"type": "custom", "name": "f"}
+    search: Item = {"type": "web_search"}
+    better: Item = {"type": "web_search", "search_context_size": "high"}
+    files: Item = {"type": "mcp", "server_label": "files"}
+    mails: Item = {"type": "mcp", "server_label": "mails"}
+
+    assert merged_tools([one, search], [files, mails], [better, two]) == [
+        *[two, better, files, mails]
+    ]
+    assert merged_tools() == []
+
+
+@given(st.lists(st.text(min_size=1), unique=True, max_size=5))
+def test_names(names: list[str]) -> None:
+    """Each is sent as the API allows it, differs from the others, and is found again."""
+    sent = [ToolNames(tuple(names)).sent(name) for name in names]
+
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in sent)
+    assert len({*sent}) == len(names)
+    assert [ToolNames(tuple(names)).original(name) for name in sent] == names
+
+
+def test_names_are_stable() -> None:
+    """What a name becomes does not hang on the other tools; a good one stays."""
+    alone, among = ToolNames(("a.b",)), ToolNames(("x", "ä" * 80, "a.b"))
+
+    assert alone.sent("a.b") == among.sent("a.b")
+    assert re.fullmatch(r"a_b_[0-9a-f]{12}", alone.sent("a.b"))
+    assert among.sent("x") == "x"
+    assert among.original("unknown") == "unknown"
+
+
+def test_names_that_collide() -> None:
+    """A tool whose own name is what another one's would become keeps it."""
+    taken = ToolNames(("a.b",)).sent("a.b")
+    names = ToolNames(("a.b", taken))
+
+    assert names.sent(taken) == taken
+    assert names.sent("a.b") != taken
+    assert names.original(names.sent("a.b")) == "a.b"
+
+
+def test_tools_with_sent_names() -> None:
+    """Functions and custom tools are renamed; the others have no name of ours."""
+    names = ToolNames(("a.b",))
+    search = {"type": "web_search"}
+    tools = names.sent_tools([{"type": "function", "name": "a.b"}, search])
+    assert tools == [{"type": "function", "name": names.sent("a.b")}, search]
+
+
+TOOLS: list[Item] = [
+    {"type": "function", "name": "f"},
+    {"type": "custom", "name": "c"},
+    {"type": "mcp", "server_label": "files"},
+    {"type": "web_search"},
+]
+ALLOWED = [{"type": "function", "name": "f"}, {"type": "web_search"}]
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (None, None),
+        ("required", "required"),
+        ("f", {"type": "function", "name": "f"}),
+        ("c", {"type": "custom", "name": "c"}),
+        ("web_search", {"type": "web_search"}),
+        ("files", {"type": "mcp", "server_label": "files"}),
+        (
+            {"type": "function", "function": {"name": "f"}},
+            {"type": "function", "name": "f"},
+        ),
+        ({"type": "custom", "custom": {"name": "c"}}, {"type": "custom", "name": "c"}),
+        (
+            {"type": "mcp", "server_label": "files", "name": "read"},
+            {"type": "mcp", "server_label": "files", "name": "read"},
+        ),
+        (
+            {"type": "allowed_tools", "mode": "auto", "tools": ALLOWED},
+            {"type": "allowed_tools", "mode": "auto", "tools": ALLOWED},
+        ),
+        (
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {
+                    "mode": "required",
+                    "tools": [{"type": "function", "function": {"name": "f"}}],
+                },
+            },
+            {
+                "type": "allowed_tools",
+                "mode": "required",
+                "tools": [{"type": "function", "name": "f"}],
+            },
+        ),
+    ],
+)
+def test_choice_among_tools(choice: object, expected: object) -> None:
+    """A tool that is there may be chosen in every form."""
+    assert responses_tool_choice(choice, TOOLS) == expected
+
+
+@pytest.mark.parametrize(
+    ("choice", "named"),
+    [
+        ("nothing", "nothing"),
+        ({"type": "function", "function": {"name": "gone"}}, "gone"),
+        ({"type": "function", "name": "c"}, "c"),
+        ({"type": "mcp", "server_label": "mails"}, "mails"),
+        ({"type": "image_generation"}, "image_generation"),
+        ({"type": "allowed_tools", "tools": [{"type": "custom", "name": "x"}]}, "x"),
+    ],
+)
+def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
+    """It is an error that names the tool."""
+    sentence = f"The tool choice asks for {named}, which is no tool here."
+    with pytest.raises(InvalidRequest, match=f"^{re.escape(sentence)}$"):
+        responses_tool_choice(choice, TOOLS)
+
+
+@pytest.mark.parametrize(
+    "choice", [{"type": "function"}, {"type": "function", "name": 3}, 7, ["f"], {}]
+)
+def test_choice_of_nothing(choice: object) -> None:
+    """A choice that names no tool is an error in words."""
+    with pytest.raises(InvalidRequest, match=r"^The tool choice"):
+        responses_tool_choice(choice, TOOLS)
+
+
+def test_choice_by_a_forbidden_name() -> None:
+    """A tool is chosen by its own name, and asked for by the one that is sent."""
+    names = ToolNames(("a.b",))
+    tools = names.sent_tools([{"type": "function", "name": "a.b"}])
+    expected = {"type": "function", "name": names.sent("a.b")}
+
+    assert responses_tool_choice("a.b", tools, names=names) == expected
+    nested = {"type": "function", "function": {"name": "a.b"}}
+    assert responses_tool_choice(nested, tools, names=names) == expected
+
+
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
@@ -57,5 +318,5 @@ def test_tools_of_the_api() -> None:
     ],
 )
 def test_choice(choice: object, expected: object) -> None:
-    """Only a named function has another form."""
+    """Where the tools are not known, only a named function has another form."""
     assert responses_tool_choice(choice) == expected

@@ -15,10 +15,12 @@ from run_sample import (
     TRANSCRIPTS,
     call,
     message,
+    output,
     reasoning,
     refusal,
     run_of,
     run_of_transcript,
+    run_with_tools,
     search,
     without,
 )
@@ -193,3 +195,24 @@ def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
 def test_note_is_nothing_to_a_plain_caller() -> None:
     """Chat Completions knows no status line."""
     assert chunks_of([Noted("Trying again in 3 s.")]) == []
+
+
+def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:
+    """They are done; the answer ends as one without calls."""
+    chunks = chunks_of(run_with_tools())
+
+    assert "tool_calls" not in str(chunks)
+    reasons = [c["choices"][0]["finish_reason"] for c in chunks if c["choices"]]
+    assert [reason for reason in reasons if reason] == ["stop"]
+    deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
+    assert said(deltas) == "Rain."
+
+
+def test_calls_that_are_left_open_come_at_the_end() -> None:
+    """Counted anew, behind the text."""
+    chunks = chunks_of(run_with_tools(output("1")))
+
+    *_, text, opened, last = [c["choices"][0] for c in chunks if c["choices"]]
+    assert text["delta"] == {"content": "Rain."}
+    assert opened["delta"]["tool_calls"] == [{"index": 0, **chat_tool_call(call("2"))}]
+    assert last["finish_reason"] == "tool_calls"

@@ -15,10 +15,12 @@ from run_sample import (
     TRANSCRIPTS,
     call,
     message,
+    output,
     reasoning,
     refusal,
     run_of,
     run_of_transcript,
+    run_with_tools,
     search,
 )
 
@@ -135,3 +137,18 @@ def test_text_of_nothing_is_empty() -> None:
     """A task that failed has no title."""
     assert completion_text(RunEnded(CUT)) == ""
     assert completion_text(ended(reasoning("1"), call("1"))) == ""
+
+
+def test_calls_that_were_answered_are_nobodys_to_run() -> None:
+    """The answer ends as one without calls; one left open is the caller's."""
+    done, half = run_with_tools()[-1], run_with_tools(output("1"))[-1]
+    assert isinstance(done, RunEnded)
+    assert isinstance(half, RunEnded)
+
+    [choice] = result(done)["choices"]
+    assert choice["finish_reason"] == "stop"
+    assert "tool_calls" not in choice["message"]
+    assert choice["message"]["content"] == "Rain."
+    [choice] = result(half)["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["tool_calls"] == [chat_tool_call(call("2"))]

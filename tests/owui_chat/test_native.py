@@ -11,6 +11,7 @@ from host_functions import HostFunctions
 from openai_responses.endings import CUT, Ending
 from openai_responses.items import Item, message_text
 from openai_responses.run_events import (
+    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
@@ -31,10 +32,12 @@ from run_sample import (
     TRANSCRIPTS,
     call,
     message,
+    output,
     reasoning,
     refusal,
     run_of,
     run_of_transcript,
+    run_with_tools,
     search,
     tell,
     texts_of,
@@ -402,3 +405,94 @@ def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
 
     assert host_functions.reduce(chunks) == view.items
     assert [message_text(item) for item in view.items] == ["One", "Two"]
+
+
+# ---------------------------------------------------------------- answered calls
+
+
+def card_of(answered: CallAnswered) -> tuple[list[Json], list[Item]]:
+    """What is sent of an answered call, and what the view holds of it."""
+    view = NativeView(lambda: 100.0)
+    chunks = list(view.show(answered))
+    return chunks, view.items
+
+
+def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
+    """Complete at once, at a place of its own."""
+    chunks, items = card_of(CallAnswered(7, output("1")))
+
+    assert items == [
+        {
+            "type": "function_call_output",
+            "id": "fco_call_1",
+            "call_id": "call_1",
+            "output": [{"type": "input_text", "text": "rain"}],
+            "status": "completed",
+        }
+    ]
+    kinds = ["response.output_item.added", "response.output_item.done"]
+    assert [chunk["type"] for chunk in chunks] == kinds
+    assert [chunk["item"] for chunk in chunks] == items * 2
+    assert [chunk["output_index"] for chunk in chunks] == [0, 0]
+
+
+def test_call_that_failed_is_shown_so() -> None:
+    """The card says it."""
+    _, [item] = card_of(CallAnswered(0, output("1", "Error: no."), failed=True))
+
+    assert item["status"] == "failed"
+
+
+def test_card_has_files_and_embeds_and_sources_of_their_own() -> None:
+    """Sources are events of the host, below the answer."""
+    source = {"source": {"name": "search_web"}}
+    card = {"files": ["f"], "embeds": ["<b>"], "sources": [source]}
+
+    chunks, [item] = card_of(CallAnswered(0, output("1"), card=card))
+
+    assert (item["files"], item["embeds"]) == (["f"], ["<b>"])
+    assert "sources" not in item
+    assert chunks[-1]["event"] == {"type": "source", "data": source}
+    assert chunks[-1]["choices"] == [{"index": 0, "delta": {}}]
+
+
+def test_picture_is_shown_by_its_address_alone() -> None:
+    """Its bytes are for the model."""
+    text = {"type": "input_text", "text": "A map"}
+    bytes_ = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+    stored = {"type": "input_image", "image_url": "/api/v1/files/1/content"}
+    item = {**output("1"), "output": [text, bytes_]}
+
+    chunks, [shown_item] = card_of(CallAnswered(0, item, card={"stored": [stored]}))
+
+    assert shown_item["output"] == [text, stored]
+    assert "base64" not in str(chunks)
+
+
+def test_output_of_a_call_that_is_not_shown_is_not_either() -> None:
+    """Alone it would be half a pair in the chat."""
+    custom = {**output("1"), "type": "custom_tool_call_output"}
+
+    assert card_of(CallAnswered(0, custom)) == ([], [])
+
+
+def test_run_with_tools_is_one_message_to_the_host(
+    host_functions: HostFunctions,
+) -> None:
+    """Calls, outputs and text as it was told; the next turn gets them as pairs."""
+    view = NativeView(lambda: 100.0)
+    chunks = [c for event in run_with_tools() for c in view.show(event)]
+
+    stored = host_functions.reduce(natives(chunks))
+
+    assert [item["type"] for item in stored] == [
+        "reasoning",
+        *("function_call", "function_call"),
+        *("function_call_output", "function_call_output"),
+        "message",
+    ]
+    assert [item["type"] for item in view.items] == [item["type"] for item in stored]
+    messages = host_functions.convert(stored)
+    returned = [m for m in messages if m["role"] == "tool"]
+    assert [m["tool_call_id"] for m in returned] == ["call_1", "call_2"]
+    assert [m["content"] for m in returned] == ["rain", "snow"]

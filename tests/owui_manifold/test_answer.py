@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, TOOL, asked_of, chat, valves_for
+from asked_sample import MODEL, TOOL, asked_of, chat, surroundings, valves_for
 from openai_responses.items import is_call, replayed
-from openai_responses.run_events import Grew, ItemEnded, RunEnded
+from openai_responses.run_events import CallAnswered, Grew, ItemEnded, RunEnded
 from openai_responses.transport import Connections
 from owui_chat.markers import split_at_markers
 from owui_chat.stored import message_key, read_records
@@ -17,7 +17,7 @@ from owui_manifold.caller import Caller
 from owui_manifold.job import Asked, prepare_chat
 from owui_manifold.rounds import last_round
 from simulator import Simulator
-from stand_in_host import StandInHost
+from stand_in_host import StandInHost, host_callable
 
 pytestmark = pytest.mark.asyncio
 
@@ -226,3 +226,51 @@ async def test_leaving_early_closes_the_connection(
 
     left = await sim.closed_early()
     assert left.scenario == "slow"
+
+
+def look(city: str) -> str:
+    """The weather."""
+    return f"Rain in {city}."
+
+
+def with_tool(scenario: str, sim: Simulator, **valves: Any) -> Asked:
+    """A chat whose tool the pipe runs itself."""
+    tool = {"callable": host_callable(look), "spec": TOOL["function"]}
+    body = chat(f"sim:{scenario}", tools=[TOOL])
+    around = surroundings({"get_weather": tool})
+    return asked_of(body, valves_for(sim, **valves), around=around)
+
+
+@pytest.mark.parametrize("scenario", ["tool", "tool-twice", "parallel"])
+async def test_own_rounds_leave_nothing_to_hand_over(
+    scenario: str, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """One marker names all that waited for the text, and no output."""
+    asked = with_tool(scenario, sim)
+
+    pairs = await all_told(asked, connections)
+
+    assert last_round(asked.state, "m-1") is None
+    assert any(isinstance(event, CallAnswered) for event, _ in pairs)
+    assert len(markers_of(pairs)) == 1
+    [record] = read_records(host.kept).values()
+    ended = {e.index: e.item for e, _ in pairs if isinstance(e, ItemEnded)}
+    items = [ended[index] for index in sorted(ended)]
+    waited = [replayed(item) for item in items if item["type"] != "message"]
+    assert list(record.payload[: len(waited)]) == waited
+
+
+async def test_calls_at_the_end_of_own_rounds_are_kept(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """No text follows them; their outputs are in the chat."""
+    pairs = await all_told(
+        with_tool("tool-forever", sim, MAX_FUNCTION_CALL_LOOPS=1), connections
+    )
+
+    event, line = pairs[-1]
+    assert isinstance(event, RunEnded)
+    [named] = split_at_markers(line)
+    kept = read_records(host.kept)[named.ulid].payload
+    calls = [item["call_id"] for item in kept if is_call(item)]
+    assert calls == [i["call_id"] for i in event.output if is_call(i)]

@@ -16,6 +16,7 @@ from owui_manifold.valves import UserValves
 from pipe_calls import (
     NATIVE,
     PLAIN,
+    BrokenBody,
     chunks_of,
     errors,
     grown,
@@ -317,7 +318,7 @@ async def test_administrator_sees_the_log_of_a_failure(
 
 async def test_own_fault_is_in_the_log_that_is_shown(pipe: Pipe) -> None:
     """Its place, not its words."""
-    chunks = await chunks_of(pipe, {**chat("Hi"), "tools": [7]}, **asking())
+    chunks = await chunks_of(pipe, BrokenBody(chat("Hi")), **asking())
 
     [source] = host_events(chunks, "source")
     assert "ERROR" in source["document"][0]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, TOOL, asked_of, chat
+from asked_sample import MODEL, TOOL, asked_of, chat, surroundings
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, replayed
 from openai_responses.origin import Origin
@@ -280,3 +280,47 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
         await prepare_chat(asked_of(chat("Hi"), VALVES))
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
         prepare_task(asked_of(chat("Hi"), VALVES, TASK))
+
+
+@pytest.mark.parametrize(
+    ("tools", "execution", "ours"),
+    [
+        (["get_weather"], "pipe", True),
+        (["get_weather", "other"], "pipe", True),
+        (["get_weather"], "open_webui", False),
+        (["other"], "pipe", False),
+        ([], "pipe", False),
+    ],
+)
+async def test_calls_are_run_here_when_all_tools_are_the_hosts(
+    tools: list[str], execution: str, ours: bool, host: StandInHost
+) -> None:
+    """Others are the caller's to run: one that is not here leaves all of them open."""
+    kept = {name: {"spec": TOOL["function"]} for name in tools}
+    given = valves(TOOL_EXECUTION=execution)
+    asked = asked_of(chat("Hi", tools=[TOOL]), given, around=surroundings(kept))
+
+    job = await prepare_chat(asked)
+
+    assert (job.toolset is not None) is ours
+
+
+async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
+    """Whatever the host could run."""
+    kept = {"get_weather": {"spec": TOOL["function"]}}
+
+    job = await prepare_chat(asked_of(chat("Hi"), VALVES, around=surroundings(kept)))
+    task = prepare_task(asked_of(chat("Hi"), VALVES, TASK, around=surroundings(kept)))
+
+    assert job.toolset is None
+    assert task.toolset is None
+
+
+async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> None:
+    """Before anything is sent."""
+    kept = {"get_weather": {"spec": TOOL["function"]}}
+    given = valves(TOOL_APPROVAL="shell=sometimes")
+    asked = asked_of(chat("Hi", tools=[TOOL]), given, around=surroundings(kept))
+
+    with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
+        await prepare_chat(asked)

@@ -22,6 +22,7 @@ from pipe_calls import (
     NATIVE,
     PLAIN,
     TEMPORARY,
+    BrokenBody,
     answering,
     chunks_of,
     grown,
@@ -31,22 +32,12 @@ from pipe_calls import (
     stored,
 )
 from simulator import Simulator
-from stand_in_host import StandInHost
+from stand_in_host import StandInHost, host_callable
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 KEY = "sk-simulator-1"
-
-
-class BrokenBody(dict[str, Any]):
-    """A body that fails when its messages are asked for, and tells secrets."""
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a value, except the messages."""
-        if key == "messages":
-            raise RuntimeError(f"Bearer {KEY}: my secret diary")
-        return super().get(key, default)
 
 
 class BrokenState:
@@ -398,15 +389,12 @@ def only_line(level: int, caplog: pytest.LogCaptureFixture) -> str:
     return record.getMessage()
 
 
-@pytest.mark.parametrize(
-    "body", [BrokenBody(chat("Hi")), {**chat("Hi"), "tools": [7]}]
-)
 @pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
 async def test_own_fault_in_a_stream_gives_an_error_id(
-    body: Json, given: Json, pipe: Pipe, caplog: pytest.LogCaptureFixture
+    given: Json, pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One sentence; the rest is in the log, without what may be secret."""
-    [chunk] = await chunks_of(pipe, body, **given)
+    [chunk] = await chunks_of(pipe, BrokenBody(chat("Hi")), **given)
 
     check_fault(chunk["error"]["message"], caplog)
 
@@ -480,3 +468,150 @@ async def test_debug_lines_tell_the_shape_of_a_request(
         request,
     )
     assert re.search(r"completed, \d+ tokens, request id req_0+1$", end)
+
+
+# ---------------------------------------------------------------- tools of the host
+
+
+def look(city: str) -> str:
+    """The weather, at once, as most tools give it."""
+    return f"Rain in {city}."
+
+
+def given_tools(function: Any = look, **more: Any) -> Json:
+    """What the host passes for a chat with one tool."""
+    spec = TOOL["function"]
+    tool = {"tool_id": "toolkit", "callable": host_callable(function), "spec": spec}
+    request = SimpleNamespace(state=SimpleNamespace())
+    metadata = {**IDS, "user_id": "user-1", **more}
+    given = {"__user__": USER, "__metadata__": metadata, "__request__": request}
+    return {**given, "__tools__": {"get_weather": tool}}
+
+
+def done_types(chunks: list[Json]) -> list[str]:
+    """The items of an answer in the order in which the host stores them."""
+    done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
+    return [item["type"] for item in done]
+
+
+async def test_tool_is_run_and_shown_in_one_answer(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Call, output, answer; one marker names what waited for the text."""
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+
+    assert done_types(chunks) == [
+        *("reasoning", "function_call", "function_call_output"),
+        *("reasoning", "message"),
+    ]
+    assert "It said: Rain in Zürich." in grown(chunks)
+    assert len(sim.requests) == 2
+    [record] = read_records(host.kept).values()
+    kinds = [item["type"] for item in record.payload]
+    assert kinds[:3] == ["reasoning", "function_call", "reasoning"]
+
+
+@pytest.mark.parametrize("ids", [IDS, {}], ids=["stored chat", "plain HTTP"])
+async def test_tool_is_run_without_a_stream(
+    ids: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The result asks nobody to run it again."""
+    given = given_tools()
+    given["__metadata__"] = {"user_id": "user-1", **ids}
+
+    result = await result_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
+
+    [choice] = result["choices"]
+    assert choice["finish_reason"] == "stop"
+    assert "tool_calls" not in choice["message"]
+    assert "It said: Rain in Zürich." in choice["message"]["content"]
+    assert ("output" in result) is bool(ids)
+
+
+async def test_plain_caller_gets_the_answer_of_the_tools(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """And no call."""
+    given = given_tools()
+    given["__metadata__"] = {"user_id": "user-1"}
+
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
+
+    assert "It said: Rain in Zürich." in said(chunks)
+    assert "tool_calls" not in str(chunks)
+
+
+async def test_tools_can_be_left_to_the_host(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The call stays open."""
+    pipe.valves = valves_for(sim, TOOL_EXECUTION="open_webui")
+
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
+
+    assert done_types(chunks) == ["reasoning", "function_call"]
+    assert len(sim.requests) == 1
+
+
+async def test_words_of_a_tools_exception_are_in_no_chat(
+    pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are in the log."""
+
+    def broken(city: str) -> str:
+        raise ValueError(f"canary for {city}")
+
+    caplog.set_level(logging.DEBUG)
+    given = given_tools(broken)
+
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
+
+    assert "get_weather failed" in grown(chunks)
+    assert "canary" not in str(chunks)
+    assert "canary" not in str([one.body for one in sim.requests])
+    assert "ValueError: canary for Zürich" in caplog.text
+
+
+async def test_person_is_asked_before_a_tool_runs(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Where the chat wants it; a no is told to the model."""
+    shown: list[Json] = []
+
+    async def refuse(event: Json) -> bool:
+        shown.append(event)
+        return False
+
+    given = given_tools(params={"tool_approval_mode": "ask"})
+    body = chat("sim:tool", tools=[TOOL])
+
+    chunks = await chunks_of(pipe, body, **given, __event_call__=refuse)
+
+    assert [event["type"] for event in shown] == ["confirmation"]
+    assert "The user did not approve" in grown(chunks)
+
+
+async def test_leaving_early_cancels_the_tool(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Within a second."""
+    began, left = asyncio.Event(), asyncio.Event()
+
+    async def endless(city: str) -> str:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+        return city
+
+    body = chat("sim:tool", tools=[TOOL])
+    task = asyncio.create_task(chunks_of(pipe, body, **given_tools(endless)))
+    await began.wait()
+
+    task.cancel()
+
+    async with asyncio.timeout(1):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await left.wait()

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from openai_responses.approvals import Approver
+from openai_responses.calls import CallLimits
 from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Network
 from openai_responses.errors import InvalidRequest
@@ -17,8 +19,10 @@ from owui_manifold.settings import (
     limits_of,
     log_level,
     secrets_of,
+    toolset_of,
 )
 from owui_manifold.valves import UserValves, Valves
+from tool_sample import MemoryTools
 
 TOOL = {"type": "function", "name": "now"}
 
@@ -237,6 +241,50 @@ def test_refused_summary_is_not_asked_for_again(
 def test_reasoning_is_asked_for_when_it_is_carried(persist: str, asks: bool) -> None:
     """Between the rounds of one answer too."""
     assert chosen({"PERSIST_REASONING_TOKENS": persist}).encrypted_reasoning is asks
+
+
+@pytest.mark.parametrize(("parallel", "sent"), [(True, None), (False, False)])
+def test_several_calls_at_once_are_the_apis_default(
+    parallel: bool, sent: bool | None
+) -> None:
+    """Only the other choice has to be said."""
+    assert chosen({"PARALLEL_TOOL_CALLS": parallel}).parallel_tool_calls is sent
+
+
+def test_toolset_is_what_the_valves_say() -> None:
+    """Limits, rounds and whether reasoning is carried between them."""
+    tools, approver, lines = MemoryTools(), Approver(otherwise="ask"), list[str]()
+    given = valves(
+        MAX_FUNCTION_CALL_LOOPS=3,
+        MAX_TOOL_CALLS=7,
+        TOOL_TIMEOUT_SECONDS=11,
+        TOOL_BATCH_TIMEOUT_SECONDS=13,
+        TOOL_OUTPUT_CHARACTERS=1_700,
+    )
+
+    toolset = toolset_of(given, tools, approver, lines.append)
+
+    assert toolset.tools is tools
+    assert toolset.approver is approver
+    assert toolset.limits == CallLimits(8, 11, 13, 1_700)
+    assert (toolset.rounds, toolset.most_calls) == (3, 7)
+    toolset.log("a line")
+    assert lines == ["a line"]
+
+
+@pytest.mark.parametrize(
+    ("persist", "carries"),
+    [("disabled", False), ("response", True), ("conversation", True)],
+)
+def test_reasoning_is_carried_between_rounds_unless_disabled(
+    persist: str, carries: bool
+) -> None:
+    """As it is asked for."""
+    given = valves(PERSIST_REASONING_TOKENS=persist)
+
+    toolset = toolset_of(given, MemoryTools(), Approver(), str)
+
+    assert toolset.carries_reasoning is carries
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,248 @@
+"""A JSON Schema made strict.
+
+Strict mode takes a part of JSON Schema: every object closed, every property required
+(optional ones become nullable, see `arguments.without_nulls`), no open maps. What
+cannot be said in it is not guessed: such a function is sent with `strict: false`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Schema = dict[str, Any]
+
+_KEPT = frozenset(
+    {
+        *("description", "enum", "multipleOf", "minimum", "maximum"),
+        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+    }
+)
+"""Keywords that stay as they are."""
+
+_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+_STRICT_FORMATS = frozenset(
+    {
+        *("date-time", "time", "date", "duration", "email"),
+        *("hostname", "ipv4", "ipv6", "uuid"),
+    }
+)
+
+_NARROWING = frozenset(
+    {
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+        *(
+            "dependencies",
+            "patternProperties",
+            "propertyNames",
+            "prefixItems",
+            "contains",
+        ),
+        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+    }
+)
+"""Keywords that change what is allowed and have no strict form."""
+
+_JSON_TYPES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
+
+_DEFINITIONS = ("$defs", "definitions")
+_DEEPEST_STRICT, _MOST_PROPERTIES = 10, 5000
+
+
+class NotStrict(Exception):
+    """The schema has no strict form."""
+
+
+def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+    """Return a function's parameters for strict mode; None where it cannot say them.
+
+    What the result allows the given schema allows too, but for the nulls of optional
+    properties and for limits that only a description can tell (`minLength`).
+    """
+    try:
+        return _Rewriting(schema).result()
+    except (NotStrict, RecursionError):
+        return None
+    except (TypeError, AttributeError, ValueError):
+        return None  # what a server calls a schema need not be one
+
+
+def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the named parts of a schema, from both places where they may stand."""
+    found: dict[str, Any] = {}
+    for key in _DEFINITIONS:
+        named = schema.get(key)
+        for name, part in named.items() if isinstance(named, Mapping) else ():
+            # Two of one name and different content: neither is the right one.
+            found[name] = part if found.get(name, part) == part else None
+    return found
+
+
+def referred(node: Any, root: Mapping[str, Any]) -> Any:
+    """Return the part of `root` that a `$ref` names, or None."""
+    steps = str(node.get("$ref")).split("/")
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
+        return definitions(root).get(steps[2])
+    return None
+
+
+class _Rewriting:
+    """One schema on its way to the strict form."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._properties = 0
+
+    def result(self) -> Schema:
+        """Return the strict form; raises NotStrict."""
+        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
+        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
+            raise NotStrict
+        closed = {"type": "object", "properties": {}, **root}
+        strict = self._strict(closed, 1, is_root=True)
+        if strict["type"] != "object":
+            raise NotStrict
+        named = definitions(self._root)
+        parts = {name: self._strict(part, 1) for name, part in named.items()}
+        return {**strict, "$defs": parts} if parts else strict
+
+    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+        if (
+            not isinstance(node, Mapping)
+            or depth > _DEEPEST_STRICT
+            or node.keys() & _NARROWING
+        ):
+            raise NotStrict
+        if node.get("nullable") is True:
+            rest = {key: value for key, value in node.items() if key != "nullable"}
+            return nullable(self._strict(rest, depth, is_root))
+        if "allOf" in node:
+            return self._strict(self._merged(node), depth, is_root)
+        if "$ref" in node:
+            return self._reference(node)
+        if "anyOf" in node or "oneOf" in node:
+            return self._choice(node, depth)
+        return self._plain(node, depth, is_root)
+
+    def _reference(self, node: Mapping[str, Any]) -> Schema:
+        if referred(node, self._root) is None:
+            raise NotStrict
+        return {"$ref": "#/$defs/" + str(node["$ref"]).split("/")[-1]}
+
+    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        options = node.get("anyOf") or node.get("oneOf")
+        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
+        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
+        if not isinstance(options, list) or not options or beside:
+            raise NotStrict
+        told = {"description": node["description"]} if "description" in node else {}
+        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+
+    def _merged(self, node: Mapping[str, Any]) -> Schema:
+        """Return an `allOf` as one object, where its parts do not contradict."""
+        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
+            found = referred(part, self._root) if _is_reference(part) else part
+            if not isinstance(found, Mapping) or "allOf" in found:
+                raise NotStrict
+            merged = _combined(merged, found)
+        return merged
+
+    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        strict = {key: node[key] for key in node if key in _KEPT}
+        for bound, limit in _BOUNDS:
+            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
+                strict[bound] = strict.pop(limit)
+            elif isinstance(strict.get(bound), bool):
+                del strict[bound]
+        if node.get("format") in _STRICT_FORMATS:
+            strict["format"] = node["format"]
+        if "const" in node:
+            strict["enum"] = [node["const"]]
+        kinds = _kinds(node, strict.get("enum"))
+        if kinds:
+            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if "object" in kinds:
+            strict |= self._object(node, depth, is_root)
+        if "array" in kinds:
+            strict["items"] = self._strict(node.get("items"), depth + 1)
+        return strict
+
+    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        """Return a closed object; an open map has no strict form."""
+        properties = node.get("properties") or {}
+        said = "additionalProperties" in node or bool(properties) or is_root
+        is_open = node.get("additionalProperties", False) is not False
+        if is_open or not said or not isinstance(properties, Mapping):
+            raise NotStrict
+        self._properties += len(properties)
+        if self._properties > _MOST_PROPERTIES:
+            raise NotStrict
+        required = node.get("required") or ()
+        if not set(required) <= set(properties):
+            raise NotStrict
+        strict = {}
+        for name, part in properties.items():
+            made = self._strict(part, depth + 1)
+            strict[name] = made if name in required else nullable(made)
+        return {
+            "properties": strict,
+            "required": list(strict),
+            "additionalProperties": False,
+        }
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return a strict schema that also allows null."""
+    kinds = schema.get("type")
+    if kinds is None or kinds in ("object", "array"):
+        told = {"description": schema["description"]} if "description" in schema else {}
+        rest = {key: value for key, value in schema.items() if key != "description"}
+        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
+        none = {"type": "null"}
+        return {**told, "anyOf": options if none in options else [*options, none]}
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        made["enum"] = [*schema["enum"], None]
+    return made
+
+
+def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+    """Return the types of a schema: as it says, or as what it holds tells."""
+    said = node.get("type") or ("object" if "properties" in node else None)
+    if said is None and isinstance(enum, list):
+        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [said] if isinstance(said, str) else said
+    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
+        raise NotStrict
+    return kinds
+
+
+def _is_reference(part: object) -> bool:
+    return isinstance(part, Mapping) and part.keys() == {"$ref"}
+
+
+def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+    """Return both schemas as one; raises NotStrict where they say different things."""
+    both = dict(one)
+    for key, value in other.items():
+        if key == "properties" and isinstance(value, Mapping):
+            mine = both.get(key) or {}
+            if any(name in mine and mine[name] != value[name] for name in value):
+                raise NotStrict
+            both[key] = {**mine, **value}
+        elif key == "required":
+            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
+        elif key in both and both[key] != value and key not in ("description", "title"):
+            raise NotStrict
+        else:
+            both.setdefault(key, value)
+    return both

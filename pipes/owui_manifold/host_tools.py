@@ -1,0 +1,208 @@
+"""Tools of the host, run as the host runs them.
+
+Functions, OpenAPI and MCP servers and builtin tools are callables, tools of the
+browser run through the event call (open-webui.md §7); what comes back goes through the
+host's own functions, so that files, embeds, sources and terminals look the same.
+"""
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Executor
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from openai_responses.calls import ToolAnswer
+from openai_responses.items import Item
+from openai_responses.tool_names import ToolNames
+from openai_responses.ulids import new_ulid
+from owui_manifold.consent import EventCall
+from owui_manifold.host import (
+    citation_sources,
+    processed_result,
+    stored_image,
+    tell_terminal,
+    terminal_file,
+    updated_tool,
+    user_model,
+)
+
+_CITED = frozenset(
+    {
+        "fetch_url",
+        "query_chat_files",
+        "query_knowledge_files",
+        "search_web",
+        "view_file",
+        "view_knowledge_file",
+    }
+)
+"""Builtin tools whose results name sources (utils/middleware.py:450)."""
+
+_DISPATCHERS = ("call_tool", "search_tools")
+"""Builtin tools that stand for others; none of them may be called through another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the host gave the pipe beside the chat, for those who run its tools."""
+
+    tools: Mapping[str, Mapping[str, Any]]
+    request: Any
+    metadata: Mapping[str, Any]
+    body: Mapping[str, Any]
+    event_call: EventCall | None
+    event_emitter: Any
+
+
+class HostTools:
+    """The tools of one request, by the names that the model was given."""
+
+    def __init__(
+        self, around: Surroundings, names: ToolNames, threads: Executor
+    ) -> None:
+        """Run sync tools on `threads`: one of them must not stop the server."""
+        self._around = around
+        self._names = names
+        self._threads = threads
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+        tool = self._around.tools.get(self._names.original(name))
+        if tool is None:
+            return None
+        spec = tool.get("spec") or {}
+        return spec.get("parameters") or {"type": "object", "properties": {}}
+
+    def waits_for_people(self, name: str) -> bool:
+        """Say whether a tool's time is a person's."""
+        tool = self._around.tools.get(self._names.original(name)) or {}
+        return name == "ask_user" and tool.get("type") == "builtin"
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the tool that a call is for, as the host does (tool_search.py:134).
+
+        It does so before anybody is asked: the tool that runs is the one approved.
+        """
+        own, tools = self._names.original(name), self._around.tools
+        if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
+            return own, arguments
+        inner, params = arguments.get("tool_name"), _json(arguments.get("params"))
+        if inner in tools and inner not in _DISPATCHERS and isinstance(params, dict):
+            return str(inner), params
+        return None
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool and return what the model and the page get of it."""
+        own = self._names.original(name)
+        tool, params = self._around.tools[own], arguments
+        if tool.get("type") != "mcp":  # MCP servers check their own arguments
+            known = (self.parameters(own) or {}).get("properties") or {}
+            params = {key: params[key] for key in params if key in known}
+        result = await self._result(own, tool, params)
+        return await self._answer(own, tool, params, result)
+
+    async def _result(
+        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
+    ) -> Any:
+        if tool.get("direct"):
+            return await self._in_the_browser(name, tool, params)
+        messages = self._around.body.get("messages") or []
+        files = self._around.metadata.get("files") or []
+        messages = self._around.body.get("messages") or []
+        function = await updated_tool(tool["callable"], messages, files)
+        bare = getattr(function, "__function__", None)
+        if bare is None or inspect.iscoroutinefunction(bare):
+            return await function(**params)
+        # The host makes sync tools coroutine functions that never wait: on the loop
+        # they would stop every chat (utils/tools.py:318). A thread that outlives its
+        # limit cannot be stopped; it keeps its place on `threads` until it ends.
+        work = partial(copy_context().run, _run_at_once, function, params)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def _in_the_browser(
+        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
+    ) -> Any:
+        if self._around.event_call is None:
+            return {"error": "The browser that has this tool is not connected."}
+        data = {
+            "id": new_ulid(),
+            "name": name,
+            "params": params,
+            "server": tool.get("server") or {},
+            "session_id": self._around.metadata.get("session_id"),
+        }
+        return await self._around.event_call({"type": "execute:tool", "data": data})
+
+    async def _answer(
+        self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
+    ) -> ToolAnswer:
+        """Return a result as the host would store and show it."""
+        around = self._around
+        shown = terminal_file(name, params, result, tool, around.metadata) or result
+        user = await user_model(str(around.metadata.get("user_id") or ""))
+        text, files, embeds = await processed_result(
+            around.request, name, shown, tool, around.metadata, user
+        )
+        await tell_terminal(name, params, text, around.event_emitter)
+        sources = []
+        if name in _CITED and text:
+            tool_id = str(tool.get("tool_id") or "")
+            sources = citation_sources(name, params, text, tool_id)
+        pictures, stored, rest = await self._pictures(files, user)
+        card = {"files": rest, "embeds": embeds, "sources": sources, "stored": stored}
+        failed = isinstance(result, Mapping) and set(result) == {"error"}
+        output: str | list[Item] = text
+        if pictures:
+            output = [{"type": "input_text", "text": text}, *pictures]
+        return ToolAnswer(output, failed, {k: v for k, v in card.items() if v})
+
+    async def _pictures(
+        self, files: list[dict[str, Any]], user: Any
+    ) -> tuple[list[Item], list[Item], list[dict[str, Any]]]:
+        """Return pictures for the model, the same as they are stored, and the rest."""
+        for_model: list[Item] = []
+        stored: list[Item] = []
+        rest: list[dict[str, Any]] = []
+        around = self._around
+        for file in files:
+            url = str(file.get("url") or "")
+            if file.get("type") != "image" or not url.startswith("data:"):
+                rest.append(file)
+                continue
+            address = await stored_image(around.request, url, around.metadata, user)
+            for_model.append(
+                {"type": "input_image", "detail": "auto", "image_url": url}
+            )
+            stored.append({"type": "input_image", "image_url": address})
+        return for_model, stored, rest
+
+
+def _json(text: object) -> object:
+    """Return what a JSON text says; None for anything else."""
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _run_at_once(
+    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+) -> Any:
+    """Return the result of a coroutine function that never waits.
+
+    The coroutine is made here, on the thread, so that none is left over when the call
+    is given up before its turn.
+    """
+    coroutine = function(**params)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("a tool that claims to be synchronous waited")

@@ -1,0 +1,253 @@
+"""Open WebUI's tools, run by the pipe in the real Open WebUI."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+TOOLKIT = Path(__file__).with_name("toolkit.py").read_text()
+USED = {"tool_ids": ["toolkit"]}
+
+
+@pytest_asyncio.fixture(scope="session", autouse=True)
+async def toolkit(admin: User) -> AsyncIterator[None]:
+    """A toolkit that everybody may use."""
+    grant = {"principal_type": "user", "principal_id": "*", "permission": "read"}
+    form = {
+        "id": "toolkit",
+        "name": "Toolkit",
+        "content": TOOLKIT,
+        "meta": {"description": "tests"},
+        "access_grants": [grant],
+    }
+    await admin.call("POST", "/api/v1/tools/create", form)
+    yield
+    await admin.call("DELETE", "/api/v1/tools/id/toolkit/delete")
+
+
+def named(function: str) -> dict[str, Any]:
+    """The fields of a request in which the model has to call a function."""
+    choice = {"type": "function", "function": {"name": function}}
+    return {**USED, "tool_choice": choice}
+
+
+def outputs_sent(simulator: Simulator) -> list[str]:
+    """The outputs that the last request gave to the model."""
+    items = chat_bodies(simulator)[-1]["input"]
+    return [i["output"] for i in items if i["type"] == "function_call_output"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "scenario", ["tool", "tool-after-text", "tool-twice", "parallel"]
+)
+async def test_the_pipe_runs_the_tools_and_keeps_the_prefix(
+    tab: Tab, simulator: Simulator, scenario: str
+) -> None:
+    """Each round and the next turn send all that came before, byte for byte."""
+    first = await tab.send(MODEL, f"sim:{scenario} weather?", body=USED)
+    second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED)
+
+    assert first.error is second.error is None
+    bodies, received = chat_bodies(simulator), outputs(simulator)
+    assert len(bodies) >= 3
+    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
+        expected = [*before["input"], *(stripped(item) for item in output)]
+        assert after["input"][: len(expected)] == expected
+    answers = [(r.response or {}) for r in simulator.requests]
+    assert not [a for a in answers if a.get("input_transformations")]
+
+
+@pytest.mark.asyncio
+async def test_the_card_looks_like_the_hosts_own(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The same items are stored, whoever ran the tool."""
+    body = named("get_weather")
+    ours = await tab.send(MODEL, "sim:tool weather?", body=body)
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
+        theirs = await tab.send(MODEL, "sim:tool weather?", body=body)
+
+    one, other = [(await tab.message(turn))["output"] for turn in (ours, theirs)]
+    assert [item["type"] for item in one] == [item["type"] for item in other]
+    assert [item["type"] for item in one] == [
+        *("reasoning", "function_call", "function_call_output"),
+        *("reasoning", "message"),
+    ]
+    assert one[1]["name"] == other[1]["name"] == "get_weather"
+    assert one[1]["status"] == other[1]["status"] == "completed"
+    assert one[2]["output"] == other[2]["output"]
+    assert "Sunny in" in one[2]["output"][0]["text"]
+    assert one[2].keys() == other[2].keys()
+
+
+@pytest.mark.asyncio
+async def test_a_tool_that_fails(
+    tab: Tab, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """The model gets a fixed sentence; the exception's words stay in the server."""
+    turn = await tab.send(MODEL, "sim:tool", body=named("broken_weather"))
+
+    assert turn.error is None
+    (output,) = outputs_sent(simulator)
+    assert "broken_weather failed" in output
+    seen = json.dumps(turn.events) + json.dumps(server.stored_chat(turn.chat_id))
+    assert "canary-of-the-exception" not in seen
+
+
+@pytest.mark.asyncio
+async def test_a_tool_that_takes_too_long(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """It is stopped, the model is told, the answer goes on."""
+    async with valves_changed(admin, PIPE, TOOL_TIMEOUT_SECONDS=0.5):
+        turn = await tab.send(MODEL, "sim:tool", body=named("slow_weather"))
+
+    assert turn.error is None
+    assert "did not finish within 0.5 s" in outputs_sent(simulator)[0]
+
+
+@pytest.mark.asyncio
+async def test_a_sync_tool_does_not_stop_the_server(
+    tab: Tab, member: User, simulator: Simulator
+) -> None:
+    """While it holds its thread, another chat is answered."""
+    turn = await tab.begin(MODEL, "sim:tool", body=named("blocking_weather"))
+    await simulator.requested(1)
+    await simulator.all_ended()
+    async with asyncio.timeout(1.5):
+        await member.complete(MODEL, "sim:short meanwhile")
+    assert not turn.finished.is_set()
+
+    await asyncio.wait_for(turn.finished.wait(), 20)
+    await tab.settle(turn)
+    assert "Heavy sun" in outputs_sent(simulator)[0]
+
+
+@pytest.mark.asyncio
+async def test_a_long_output_is_cut_in_the_middle(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Head and tail, and a note of what is missing."""
+    async with valves_changed(admin, PIPE, TOOL_OUTPUT_CHARACTERS=2000):
+        await tab.send(MODEL, "sim:tool", body=named("long_weather"))
+
+    (output,) = outputs_sent(simulator)
+    assert len(output) < 2100
+    assert "398000 characters are cut" in output
+
+
+@pytest.mark.asyncio
+async def test_the_loop_ends_with_an_answer(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """At the limit the open calls are answered, then a turn without tools."""
+    async with valves_changed(admin, PIPE, MAX_FUNCTION_CALL_LOOPS=2):
+        turn = await tab.send(MODEL, "sim:tool-forever", body=USED)
+
+    assert turn.error is None
+    bodies = chat_bodies(simulator)
+    assert [body.get("tool_choice") for body in bodies] == [None, None, None, "none"]
+    assert "limit of tool rounds" in outputs_sent(simulator)[-1]
+    assert (await tab.message(turn))["content"]
+
+
+@pytest.mark.asyncio
+async def test_stop_cancels_a_running_tool(tab: Tab, simulator: Simulator) -> None:
+    """Within a second; the chat goes on afterwards."""
+    turn = await tab.begin(MODEL, "sim:tool", body=named("slow_weather"))
+    await simulator.requested(1)
+    await simulator.all_ended()
+    await turn.until(
+        lambda seen: "function_call" in json.dumps(seen.events), seconds=20
+    )
+
+    await tab.stop(turn)
+    async with asyncio.timeout(2):
+        await tab.settle(turn)
+    after = await tab.send(MODEL, "sim:chat go on", chat_id=turn.chat_id, body=USED)
+
+    assert after.error is None
+    assert {request.status for request in simulator.requests} == {200}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("answer", "words"), [(True, "Sunny in"), (False, "did not approve"), (None, "did")]
+)
+async def test_a_tool_that_needs_consent(
+    tab: Tab, admin: User, simulator: Simulator, answer: bool | None, words: str
+) -> None:
+    """The host's card is shown; only a clear yes lets the tool run."""
+    asked: list[Any] = []
+
+    def reply(payload: dict[str, Any]) -> Any:
+        asked.append(payload["data"])
+        is_question = payload["data"].get("type") == "confirmation"
+        return answer if is_question else None
+
+    tab.answer = reply
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_*=ask"):
+        turn = await tab.send(MODEL, "sim:tool", body=named("get_weather"))
+
+    assert turn.error is None
+    questions = [q["data"] for q in asked if q.get("type") == "confirmation"]
+    assert [q["tool_call"]["name"] for q in questions] == ["get_weather"]
+    assert words in outputs_sent(simulator)[0]
+
+
+@pytest.mark.asyncio
+async def test_the_hosts_own_mode_asks_too(tab: Tab, simulator: Simulator) -> None:
+    """`tool_approval_mode: ask` of the chat's controls holds for tools that we run."""
+    tab.answer = lambda payload: False if _is_question(payload) else None
+    params = {"model_controls": {}, "tool_approval_mode": "ask"}
+    turn = await tab.send(
+        MODEL, "sim:tool", body=named("get_weather") | {"params": params}
+    )
+
+    assert turn.error is None
+    assert "did not approve" in outputs_sent(simulator)[0]
+
+
+def _is_question(payload: dict[str, Any]) -> bool:
+    return bool(payload["data"].get("type") == "confirmation")
+
+
+@pytest.mark.asyncio
+async def test_a_denied_tool_never_runs(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The model is told that the administrator does not allow it."""
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_weather=deny"):
+        await tab.send(MODEL, "sim:tool", body=named("get_weather"))
+
+    assert "does not allow get_weather" in outputs_sent(simulator)[0]
+
+
+@pytest.mark.asyncio
+async def test_a_page_with_streaming_off_runs_tools_too(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The host would not; the card is stored all the same."""
+    turn = await tab.send(
+        MODEL, "sim:tool", body=named("get_weather") | {"stream": False}
+    )
+
+    stored = (await tab.message(turn))["output"]
+    assert "function_call_output" in [item["type"] for item in stored]
+    assert kinds(chat_bodies(simulator)[-1]["input"])[-1] == "function_call_output"

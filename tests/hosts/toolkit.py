@@ -1,0 +1,48 @@
+"""
+title: Test toolkit
+description: Tools of every kind of behaviour
+"""
+
+import asyncio
+import time
+
+
+class Tools:
+    """What the methods say is what the model reads."""
+
+    def get_weather(self, city: str) -> str:
+        """
+        The weather of a city.
+        :param city: name of the city
+        """
+        return f"Sunny in {city}."
+
+    async def slow_weather(self, city: str) -> str:
+        """
+        The weather of a city, after a while.
+        :param city: name of the city
+        """
+        await asyncio.sleep(30)
+        return f"Late sun in {city}."
+
+    def blocking_weather(self, city: str) -> str:
+        """
+        The weather of a city, holding its thread.
+        :param city: name of the city
+        """
+        time.sleep(2)
+        return f"Heavy sun in {city}."
+
+    def broken_weather(self, city: str) -> str:
+        """
+        The weather of a city, never.
+        :param city: name of the city
+        """
+        raise ValueError(f"canary-of-the-exception for {city}")
+
+    def long_weather(self, city: str) -> str:
+        """
+        The weather of a city at length.
+        :param city: name of the city
+        """
+        return "sun " * 100_000

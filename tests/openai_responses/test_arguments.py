@@ -1,0 +1,114 @@
+"""Arguments are held against the schema before a tool is called."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.arguments import argument_complaint, without_nulls
+from schema_strategies import VALUES, Schema
+
+NESTED: Schema = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "unit": {"enum": ["c", "f"]},
+        "days": {"type": ["integer", "null"]},
+        "stops": {"type": "array", "items": {"$ref": "#/$defs/Stop"}},
+        "when": {"anyOf": [{"type": "string"}, {"type": "number"}]},
+        "note": {"type": "string", "nullable": True},
+    },
+    "required": ["city"],
+    "$defs": {
+        "Stop": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "id": {"type": "integer"}},
+            "required": ["name"],
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "must be a JSON object"),
+        (None, "must be a JSON object"),
+        ({}, "city is missing"),
+        ({"city": 1}, "city must be string"),
+        ({"city": None}, "city must be string"),
+        ({"city": "a", "unit": "k"}, "unit must be one of 'c' or 'f'"),
+        ({"city": "a", "days": 1.5}, "days must be integer or null"),
+        ({"city": "a", "days": True}, "days must be integer or null"),
+        ({"city": "a", "stops": [{"id": 1}]}, "stops[0].name is missing"),
+        ({"city": "a", "stops": "b"}, "stops must be array"),
+        ({"city": "a", "when": []}, "when fits none of its forms"),
+    ],
+)
+def test_complaints(arguments: Any, complaint: str) -> None:
+    """Each is a sentence with the place, of what the model can change."""
+    told = argument_complaint(arguments, NESTED)
+    assert told is not None
+    assert complaint in told
+    assert told.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"city": "a"},
+        {"city": "a", "days": 2.0, "stops": [], "when": 3},
+        {"city": "a", "unit": None, "stops": [{"name": "b", "id": None}]},
+        {"city": "a", "unknown": object},
+        {"city": "a", "note": None},
+    ],
+)
+def test_no_complaint(arguments: dict[str, Any]) -> None:
+    """Nulls for what is not given are fine, and so is what no schema describes."""
+    assert argument_complaint(arguments, NESTED) is None
+
+
+def test_nulls_that_stand_for_not_given_go() -> None:
+    """Others stay: of a required property, or where null is a value."""
+    given_ = {
+        "city": None,
+        "unit": None,
+        "days": None,
+        "note": None,
+        "stops": [{"name": None, "id": None}],
+        "other": None,
+    }
+    before = {**given_}
+
+    assert without_nulls(given_, NESTED) == {
+        "city": None,
+        "days": None,
+        "note": None,
+        "stops": [{"name": None}],
+        "other": None,
+    }
+    assert given_ == before
+
+
+def test_a_long_value_is_not_quoted() -> None:
+    """Neither the model's nor the schema's."""
+    schema = {"type": "object", "properties": {"x": {"enum": ["y" * 5000]}}}
+    told = argument_complaint({"x": "z" * 5000}, schema)
+    assert told is not None
+    assert len(told) < 200
+
+
+def test_a_schema_that_refers_to_itself_ends() -> None:
+    """Depth is bounded on both sides."""
+    loop = {"type": "object", "properties": {"x": {"$ref": "#/$defs/L"}}}
+    loop["$defs"] = {"L": {"$ref": "#/$defs/L"}}
+    assert argument_complaint({"x": 1}, loop) is None
+    assert without_nulls({"x": None}, loop) == {"x": None}
+
+
+@given(st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3))
+def test_any_arguments(arguments: dict[str, Any]) -> None:
+    """There is an answer for anything."""
+    argument_complaint(arguments, NESTED)
+    without_nulls(arguments, NESTED)

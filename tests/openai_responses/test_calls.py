@@ -1,0 +1,504 @@
+"""Every call gets one answer, whatever its tool does."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openai_responses.approvals import Approver
+from openai_responses.calls import (
+    CallLimits,
+    ToolAnswer,
+    Toolset,
+    capped_text,
+    failed_answer,
+    output_of,
+    run_calls,
+)
+from openai_responses.items import Item
+from skipping_loop import run_skipping
+from tool_sample import (
+    CANARY,
+    CITY,
+    Json,
+    MemoryTools,
+    answers_of,
+    breaking,
+    calling,
+    cancelling,
+    endless,
+    exiting,
+    out_of_time,
+    stubborn,
+    weather,
+)
+
+LIMITS = CallLimits(at_once=3, seconds=120.0, batch_seconds=600.0, characters=1_000)
+RAIN = ToolAnswer("Rain in Bern.")
+FAILED = "failed. Tell the user, or try another way."
+
+
+def answered(
+    calls: Sequence[Item], tools: MemoryTools, **more: Any
+) -> list[ToolAnswer]:
+    """The answers of a batch, in a loop where waiting takes no time."""
+    return run_skipping(answers_of(calls, Toolset(tools, limits=LIMITS, **more)))
+
+
+def answer(tools: MemoryTools, call: Item, **more: Any) -> ToolAnswer:
+    """The answer of one call."""
+    [only] = answered([call], tools, **more)
+    return only
+
+
+@dataclass
+class Rendezvous:
+    """A tool whose calls wait until they are let go; counts those inside."""
+
+    expected: int
+    inside: int = 0
+    most: int = 0
+    met: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, arguments: Json) -> str:
+        """Wait until as many as expected are here at once."""
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        if self.inside == self.expected:
+            self.met.set()
+        await self.met.wait()
+        await asyncio.sleep(0)  # whoever could come too, comes now
+        self.inside -= 1
+        return str(arguments["city"])
+
+
+# ---------------------------------------------------------------- what is called
+
+
+def test_tool_gets_its_arguments_and_the_model_its_output() -> None:
+    """As they were given."""
+    tools = MemoryTools()
+
+    assert answer(tools, calling("get_weather")) == RAIN
+    assert tools.called == [("get_weather", {"city": "Bern"})]
+
+
+@pytest.mark.parametrize("nothing", ["null", None])
+def test_nulls_that_stand_for_nothing_are_not_given(nothing: str | None) -> None:
+    """Strict mode makes the model say them."""
+    tools = MemoryTools()
+    text = '{"city": "Bern", "days": null}' if nothing else '{"city": "Bern"}'
+
+    answer(tools, calling("get_weather", arguments=text))
+
+    assert tools.called == [("get_weather", {"city": "Bern"})]
+
+
+@pytest.mark.parametrize("arguments", ["", " \n", "{}", None])
+def test_no_arguments_are_an_empty_object(arguments: str | None) -> None:
+    """For tools that need none."""
+    tools = MemoryTools(now=lambda _: weather({"city": "x"}))
+    tools.schemas["now"] = {"type": "object", "properties": {}}
+
+    answer(tools, {**calling("now"), "arguments": arguments})
+
+    assert tools.called == [("now", {})]
+
+
+def test_free_text_is_an_argument() -> None:
+    """Of custom tools, whose output has a type of its own."""
+    tools = MemoryTools(note=lambda given: weather({"city": given["input"]}))
+    tools.schemas["note"] = {"type": "object", "properties": {"input": {}}}
+    call = calling("note", type="custom_tool_call", input="a {note}")
+
+    found = answer(tools, call)
+
+    assert output_of(call, found) == {
+        "type": "custom_tool_call_output",
+        "call_id": "call_1",
+        "output": "Rain in a {note}.",
+    }
+
+
+def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
+    """Its arguments, the rules and the questions are those of what really runs."""
+    tools = MemoryTools(call_tool=weather, delete_all=weather)
+    tools.stand_ins = {"call_tool": "delete_all"}
+    approver = Approver([("delete_*", "deny")])
+
+    found = answer(tools, calling("call_tool"), approver=approver)
+
+    assert "does not allow delete_all" in str(found.output)
+    assert tools.called == []
+    assert answer(tools, calling("call_tool")) == RAIN
+    assert tools.called == [("delete_all", {"city": "Bern"})]
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (calling("teleport"), "There is no tool named teleport. Use one that is "),
+        (calling(""), "There is no tool named ."),
+        (calling("get_weather", arguments='{"city": "Zür'), "get_weather was not "),
+        (calling("get_weather", arguments="[]"), "must be a JSON object"),
+        (calling("get_weather", arguments="{}"), "city"),
+        (calling("get_weather", arguments='{"city": 7}'), "The argument city "),
+        (calling("nowhere"), "nowhere was not called: it names no tool to call."),
+    ],
+    ids=["unknown", "nameless", "no JSON", "no object", "missing", "kind", "nothing"],
+)
+def test_call_that_cannot_be_made(call: Item, told: str) -> None:
+    """An error output that says what is wrong, and no guess."""
+    tools = MemoryTools(nowhere=weather)
+    tools.stand_ins = {"nowhere": None}
+
+    found = answer(tools, call)
+
+    assert found.failed
+    assert str(found.output).startswith("Error: ")
+    assert told in str(found.output)
+    assert tools.called == []
+
+
+def test_call_without_a_name_is_answered() -> None:
+    """Other servers leave fields out."""
+    call = {"type": "function_call", "call_id": "call_1", "arguments": "{}"}
+
+    assert answer(MemoryTools(), call).failed
+
+
+def test_call_that_is_not_approved() -> None:
+    """The model is told why."""
+    tools = MemoryTools()
+
+    found = answer(tools, calling("get_weather"), approver=Approver(otherwise="ask"))
+
+    assert found == failed_answer(
+        "The user did not approve this call of get_weather. Go on without it."
+    )
+    assert tools.called == []
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+@pytest.mark.parametrize("function", [breaking, exiting, cancelling, out_of_time])
+def test_words_of_an_exception_reach_the_log_alone(
+    function: Callable[[Json], Any],
+) -> None:
+    """The model gets a fixed sentence."""
+    lines: list[str] = []
+
+    found = answer(MemoryTools(bad=function), calling("bad"), log=lines.append)
+
+    assert found == failed_answer(f"bad {FAILED}")
+    [line] = lines
+    assert line.startswith("the tool bad raised ")
+    assert CANARY in line
+
+
+def test_tool_that_takes_too_long_is_cancelled() -> None:
+    """The limit is a call's own."""
+    tools = MemoryTools(endless=endless)
+
+    found = answered([calling("endless", 1), calling("get_weather", 2)], tools)
+
+    assert found == [failed_answer("endless did not finish within 120 s."), RAIN]
+    assert tools.left == ["endless"]
+
+
+def test_batch_that_takes_too_long_is_stopped() -> None:
+    """As one: none of those that waited begins in the place of one that was stopped."""
+    tools = MemoryTools(endless=endless)
+    limits = CallLimits(at_once=3, seconds=120, batch_seconds=550)
+    calls = [calling("endless", n) for n in range(18)]
+
+    found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+
+    late = failed_answer("endless did not finish within 120 s.")
+    stopped = failed_answer("endless was stopped: the tools took over 550 s.")
+    assert found == [late] * 12 + [stopped] * 6
+    assert len(tools.called) == 15
+
+
+def test_batch_that_is_stopped_keeps_what_ended() -> None:
+    """Only what still runs is given up, at the same moment."""
+    limits = CallLimits(at_once=8, seconds=1_000, batch_seconds=600)
+    tools = MemoryTools(endless=endless, stubborn=stubborn)
+    names = ["endless", "get_weather", "endless", "get_weather"]
+    calls = [calling(name, n) for n, name in enumerate(names)]
+
+    found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+
+    assert [one.failed for one in found] == [True, False, True, False]
+    assert tools.left == ["endless", "endless"]
+
+
+def test_tool_that_swallows_its_cancellation_is_answered_too() -> None:
+    """What it says after that may count, but it comes once."""
+    found = answered(
+        [calling("stubborn", 1), calling("get_weather", 2)],
+        MemoryTools(stubborn=stubborn),
+    )
+
+    assert len(found) == 2
+    assert found[1] == RAIN
+
+
+# ---------------------------------------------------------------- time of people
+
+
+def test_time_to_approve_counts_in_no_limit() -> None:
+    """A person may think for a day."""
+
+    async def ask(_: str, __: str, ___: Mapping[str, Any]) -> bool:
+        await asyncio.sleep(86_400)
+        return True
+
+    approver = Approver(otherwise="ask", ask=ask)
+
+    found = answered(
+        [calling("get_weather", 1), calling("get_weather", 2)],
+        MemoryTools(),
+        approver=approver,
+    )
+
+    assert found == [RAIN, RAIN]
+
+
+@pytest.mark.parametrize("places", [(0,), (0, 1, 2, 3), (4,)])
+def test_question_to_a_person_has_no_limit_and_takes_no_place(
+    places: tuple[int, ...],
+) -> None:
+    """The tools beside it keep theirs: all of them end, however long it takes."""
+
+    async def ask_user(_: Json) -> str:
+        await asyncio.sleep(86_400)
+        return "yes"
+
+    async def slow(_: Json) -> str:
+        await asyncio.sleep(100)
+        return "done"
+
+    tools = MemoryTools(ask_user=ask_user, slow=slow)
+    tools.peoples = {"ask_user"}
+    names = ["ask_user" if place in places else "slow" for place in range(8)]
+
+    found = answered([calling(name, n) for n, name in enumerate(names)], tools)
+
+    expected = {"ask_user": "yes", "slow": "done"}
+    assert [one.output for one in found] == [expected[name] for name in names]
+
+
+# ---------------------------------------------------------------- side by side
+
+
+def test_calls_run_side_by_side_within_the_bound() -> None:
+    """Three meet, and never a fourth; the outputs keep the order of the calls."""
+
+    async def check() -> tuple[list[ToolAnswer], int]:
+        meeting = Rendezvous(expected=LIMITS.at_once)
+        calls = [calling("meet", n, json.dumps({"city": str(n)})) for n in range(9)]
+        toolset = Toolset(MemoryTools(meet=meeting), limits=LIMITS)
+        return await answers_of(calls, toolset), meeting.most
+
+    found, most = run_skipping(check())
+
+    assert most == LIMITS.at_once
+    assert [one.output for one in found] == [str(n) for n in range(9)]
+
+
+def test_outputs_keep_the_order_of_calls_that_end_the_other_way_round() -> None:
+    """The last one first."""
+    ended: list[str] = []
+
+    async def slow(arguments: Json) -> str:
+        await asyncio.sleep(arguments["days"])
+        ended.append(arguments["city"])
+        return str(arguments["city"])
+
+    days = {"a": 3, "b": 2, "c": 1}
+    calls = [
+        calling("slow", n, json.dumps({"city": city, "days": long}))
+        for n, (city, long) in enumerate(days.items())
+    ]
+
+    found = answered(calls, MemoryTools(slow=slow))
+
+    assert ended == ["c", "b", "a"]
+    assert [one.output for one in found] == ["a", "b", "c"]
+
+
+# ---------------------------------------------------------------- leaving
+
+
+def test_closing_in_the_middle_cancels_what_runs() -> None:
+    """Nothing is left, neither what ran nor what waited for its place."""
+    tools = MemoryTools(endless=endless)
+    calls = [calling("get_weather", 0), *(calling("endless", n) for n in range(1, 9))]
+
+    async def leave() -> None:
+        async with aclosing(run_calls(calls, Toolset(tools, limits=LIMITS))) as answers:
+            await anext(answers)
+            await asyncio.sleep(0)
+
+    run_skipping(leave())
+
+    assert tools.left == ["endless"] * (len(tools.called) - 1)
+    assert tools.left
+
+
+def test_cancelling_in_the_middle_cancels_what_runs() -> None:
+    """Whoever waits for an answer is let go at once."""
+    tools = MemoryTools()
+
+    async def leave() -> float:
+        began = asyncio.Event()
+
+        async def long(arguments: Json) -> str:
+            began.set()
+            return await endless(arguments)
+
+        tools.functions["endless"] = long
+        toolset = Toolset(tools, limits=LIMITS)
+        task = asyncio.create_task(answers_of([calling("endless")], toolset))
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return asyncio.get_running_loop().time()
+
+    assert run_skipping(leave()) == 0
+    assert tools.left == ["endless"]
+
+
+def test_cancelling_during_a_question_runs_nothing() -> None:
+    """Nor the calls that need no answer."""
+    tools = MemoryTools()
+
+    async def leave() -> None:
+        asked = asyncio.Event()
+
+        async def ask(_: str, __: str, ___: Mapping[str, Any]) -> bool:
+            asked.set()
+            await asyncio.Event().wait()
+            return True
+
+        approver = Approver([("get_weather", "auto")], "ask", ask)
+        calls = [calling("get_weather", 1), calling("other", 2)]
+        toolset = Toolset(tools, approver, LIMITS)
+        task = asyncio.create_task(answers_of(calls, toolset))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    tools.functions["other"] = weather
+    run_skipping(leave())
+
+    assert tools.called == []
+
+
+# ---------------------------------------------------------------- every batch
+
+KINDS: dict[str, Callable[[Json], Any]] = {
+    "breaking": breaking,
+    "cancelling": cancelling,
+    "endless": endless,
+    "exiting": exiting,
+    "out_of_time": out_of_time,
+    "stubborn": stubborn,
+    "denied": weather,
+    "asked": weather,
+    "people": endless,
+}
+names = st.sampled_from(["get_weather", "unknown", *(set(KINDS) - {"people"})])
+texts = st.sampled_from(['{"city": "Bern"}', '{"city"', "[]", "{}", '{"city": 1}'])
+batches = st.lists(st.tuples(names, texts), max_size=12)
+
+
+@settings(max_examples=150)
+@given(
+    batch=batches,
+    at_once=st.integers(1, 4),
+    seconds=st.sampled_from([1.0, 100_000.0]),
+    batch_seconds=st.sampled_from([0.5, 3.0, 1_000.0]),
+)
+def test_every_call_of_every_batch_is_answered_once(
+    batch: list[tuple[str, str]], at_once: int, seconds: float, batch_seconds: float
+) -> None:
+    """In order, without the words of an exception, and nothing is left running."""
+    tools = MemoryTools(**KINDS)
+    calls = [calling(name, n, text) for n, (name, text) in enumerate(batch)]
+    approver = Approver([("denied", "deny"), ("asked", "ask")])
+    limits = CallLimits(at_once, seconds, batch_seconds, 1_000)
+    lines: list[str] = []
+
+    found = run_skipping(
+        answers_of(calls, Toolset(tools, approver, limits, lines.append))
+    )
+
+    assert len(found) == len(calls)
+    assert CANARY not in repr(found)
+    for (name, text), one in zip(batch, found, strict=True):
+        good = name == "get_weather" and text == '{"city": "Bern"}'
+        assert one == RAIN or not good or "was stopped" in str(one.output)
+        assert good or name == "stubborn" or one.failed
+
+
+# ---------------------------------------------------------------- long outputs
+
+
+@given(st.text(max_size=60), st.integers(0, 40))
+def test_long_text_keeps_its_head_and_its_tail(text: str, characters: int) -> None:
+    """With a note of how much is missing; a short one stays as it is."""
+    capped = capped_text(text, characters)
+
+    half = characters // 2
+    if len(text) <= characters:
+        assert capped == text
+    else:
+        cut = f"[... {len(text) - 2 * half} characters are cut here ...]"
+        assert capped == f"{text[:half]}\n{cut}\n{text[len(text) - half :]}"
+
+
+def test_output_is_capped_in_every_part() -> None:
+    """Pictures stay whole, and so does what is shown beside."""
+    picture = {"type": "input_image", "image_url": "data:" + "x" * 5_000}
+
+    class Pictures(MemoryTools):
+        async def call(self, name: str, arguments: Json) -> ToolAnswer:
+            text = {"type": "input_text", "text": "a" * 5_000}
+            return ToolAnswer([text, picture], card={"files": ["f"]})
+
+    found = answer(Pictures(), calling("get_weather"))
+
+    assert isinstance(found.output, list)
+    assert found.output[1] == picture
+    assert "4000 characters are cut" in found.output[0]["text"]
+    assert found.card == {"files": ["f"]}
+
+
+def test_text_is_capped() -> None:
+    """Before the model gets it."""
+
+    async def long(_: Json) -> str:
+        return "a" * 5_000
+
+    found = answer(MemoryTools(long=long), calling("long"))
+
+    assert found.output == capped_text("a" * 5_000, 1_000)
+
+
+def test_schema_of_the_sample_is_one() -> None:
+    """What the tests above rely on."""
+    assert MemoryTools().parameters("get_weather") == CITY

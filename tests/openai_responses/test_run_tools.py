@@ -1,0 +1,573 @@
+"""The loop of a run: turn, calls, turn; against a strict server."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wire_events as wire
+from openai_responses.approvals import Approver
+from openai_responses.calls import CallLimits, Toolset
+from openai_responses.exchange import Limits
+from openai_responses.items import Item, given_back, is_call, is_call_output
+from openai_responses.request import ResponsesRequest
+from openai_responses.run import run
+from openai_responses.run_events import (
+    CallAnswered,
+    Grew,
+    ItemEnded,
+    RunEnded,
+    RunEvent,
+    TurnEnded,
+)
+from openai_responses.transport import Connections
+from openai_responses.usage import add_usage
+from run_log import log_of
+from runs import asking, end_of, limits, simulated
+from simulator import Simulator
+from tool_sample import CITY, Json, MemoryTools, breaking, endless, weather
+from upstream import Upstream, in_turn, replying, streaming, until
+from upstream import breaking as breaking_off
+
+pytestmark = pytest.mark.asyncio
+
+FUNCTION = {
+    "type": "function",
+    "name": "get_weather",
+    "parameters": CITY,
+    "strict": False,
+}
+NOTE = {"type": "custom", "name": "take_note"}
+SEALED = ["reasoning.encrypted_content"]
+
+
+def offering(said: str, *tools: Item, **more: Any) -> ResponsesRequest:
+    """A request with tools, which asks for its reasoning."""
+    update = {"tools": [*(tools or (FUNCTION,))], "include": SEALED, **more}
+    return asking(said).model_copy(update=update)
+
+
+async def events_of(
+    connections: Connections,
+    sim: Simulator,
+    request: ResponsesRequest,
+    toolset: Toolset | None,
+    within: Limits | None = None,
+) -> list[RunEvent]:
+    """All that a run reports; what it tells of its output holds."""
+    events = run(request, simulated(sim), connections, within or limits(), toolset)
+    told = [event async for event in events]
+    output = end_of(told).output
+    for event in told:
+        if isinstance(event, ItemEnded | CallAnswered):
+            assert output[event.index] == event.item
+    return told
+
+
+def answers(events: list[RunEvent]) -> list[CallAnswered]:
+    """What was told of calls that got their output."""
+    return [event for event in events if isinstance(event, CallAnswered)]
+
+
+def outputs(events: list[RunEvent]) -> list[Any]:
+    """What the tools said, in the order in which it was told."""
+    return [event.item["output"] for event in answers(events)]
+
+
+def said(events: list[RunEvent]) -> str:
+    """The text of a run."""
+    return "".join(e.text for e in events if isinstance(e, Grew) and e.kind == "text")
+
+
+def received(sim: Simulator, place: int) -> list[Item]:
+    """What the model said in one of the answers."""
+    response = sim.requests[place].response
+    assert response is not None
+    return list(response["output"])
+
+
+def assert_prefixes(sim: Simulator, *, with_reasoning: bool = True) -> None:
+    """Each request begins with the one before and what came of it; only that grows."""
+    bodies = [one.body for one in sim.requests]
+    for place, (before, after) in enumerate(pairwise(bodies)):
+        back = given_back(received(sim, place), with_reasoning=with_reasoning)
+        expected = [*before["input"], *back]
+        assert after["input"][: len(expected)] == expected
+        rest = after["input"][len(expected) :]
+        asked = [item["call_id"] for item in back if is_call(item)]
+        assert [item["call_id"] for item in rest] == asked
+        assert all(is_call_output(item) for item in rest)
+        for key in (before.keys() | after.keys()) - {"input", "tool_choice"}:
+            assert after.get(key) == before.get(key)
+
+
+def assert_all_answered(ended: RunEnded) -> None:
+    """Each call of a run has one output, behind it, of its kind."""
+    calls = [item["call_id"] for item in ended.output if is_call(item)]
+    given = [item["call_id"] for item in ended.output if is_call_output(item)]
+    assert given == calls
+    assert len(set(calls)) == len(calls)
+
+
+# ---------------------------------------------------------------- rounds
+
+
+async def test_call_is_answered_and_the_answer_goes_on(
+    connections: Connections, sim: Simulator
+) -> None:
+    """One numbering over both turns."""
+    tools = MemoryTools()
+
+    events = await events_of(connections, sim, offering("sim:tool"), Toolset(tools))
+
+    assert tools.called == [("get_weather", {"city": "Zürich"})]
+    assert said(events) == "I called `get_weather`. It said: Rain in Zürich."
+    told = [line for line in log_of(events) if not line.split()[1].endswith(":")]
+    assert [line for line in told if "summary" not in line and "text" not in line] == [
+        "0 started reasoning",
+        "0 ended reasoning",
+        "1 started function_call",
+        *[line for line in told if line.startswith("1 arguments")],
+        "1 ended function_call",
+        "turn completed",
+        "3 started reasoning",
+        "3 ended reasoning",
+        "4 started message",
+        "4 ended message",
+        "turn completed",
+        "run completed",
+    ]
+    [answered] = answers(events)
+    assert (answered.index, answered.failed) == (2, False)
+    assert_prefixes(sim)
+    assert_all_answered(end_of(events))
+
+
+@pytest.mark.parametrize("persists", [True, False])
+@pytest.mark.parametrize(
+    ("scenario", "requests"),
+    [("tool", 2), ("tool-twice", 3), ("parallel", 2), ("tool-after-text", 2)],
+)
+async def test_every_request_begins_with_the_one_before(
+    connections: Connections,
+    sim: Simulator,
+    scenario: str,
+    requests: int,
+    persists: bool,
+) -> None:
+    """Reasoning goes back between the rounds, or none of it."""
+    toolset = Toolset(MemoryTools(), carries_reasoning=persists)
+
+    events = await events_of(connections, sim, offering(f"sim:{scenario}"), toolset)
+
+    assert len(sim.requests) == requests
+    assert end_of(events).ending.kind == "completed"
+    assert_prefixes(sim, with_reasoning=persists)
+    assert_all_answered(end_of(events))
+    kinds = {item.get("type") for item in sim.requests[-1].body["input"]}
+    assert ("reasoning" in kinds) is persists
+
+
+async def test_without_a_toolset_calls_stay_open(
+    connections: Connections, sim: Simulator
+) -> None:
+    """They are for the caller to answer."""
+    events = await events_of(connections, sim, offering("sim:tool"), None)
+
+    assert answers(events) == []
+    assert [item["type"] for item in end_of(events).output] == [
+        "reasoning",
+        "function_call",
+    ]
+    assert len(sim.requests) == 1
+
+
+async def test_answer_without_calls_is_one_turn(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Tools that nobody calls change nothing."""
+    tools = MemoryTools()
+
+    events = await events_of(connections, sim, offering("sim:chat"), Toolset(tools))
+
+    assert len(sim.requests) == 1
+    assert tools.called == []
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_parallel_calls_run_at_once_and_are_sent_in_their_order(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The first one ends last."""
+    second = asyncio.Event()
+
+    async def look(arguments: Json) -> str:
+        if arguments["city"] == "Zürich":
+            await second.wait()
+        second.set()
+        return str(arguments["city"])
+
+    toolset = Toolset(MemoryTools(get_weather=look))
+
+    events = await events_of(connections, sim, offering("sim:parallel"), toolset)
+
+    assert outputs(events) == ["Zürich", "東京"]
+    sent = [i for i in sim.requests[1].body["input"] if is_call_output(i)]
+    assert [item["output"] for item in sent] == ["Zürich", "東京"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        ("bad-arguments", "get_weather was not called: "),
+        ("unknown-tool", "There is no tool named no_such_tool. Use one that is "),
+    ],
+)
+async def test_call_that_cannot_be_made_is_told_to_the_model(
+    connections: Connections, sim: Simulator, scenario: str, told: str
+) -> None:
+    """It goes on from there."""
+    tools = MemoryTools()
+
+    events = await events_of(
+        connections, sim, offering(f"sim:{scenario}"), Toolset(tools)
+    )
+
+    assert tools.called == []
+    [answered] = answers(events)
+    assert answered.failed
+    assert answered.item["output"].startswith(f"Error: {told}")
+    assert end_of(events).ending.kind == "completed"
+    assert f"Error: {told}" in said(events)
+
+
+async def test_custom_tool_is_run_and_answered(
+    connections: Connections, sim: Simulator
+) -> None:
+    """With its text as it is."""
+    tools = MemoryTools(take_note=lambda given: weather({"city": given["input"]}))
+    tools.schemas["take_note"] = {"type": "object", "properties": {"input": {}}}
+
+    events = await events_of(
+        connections, sim, offering("sim:custom-tool", NOTE), Toolset(tools)
+    )
+
+    assert tools.called == [("take_note", {"input": "note: Zürich is at 408 m\n"})]
+    [answered] = answers(events)
+    assert answered.item["type"] == "custom_tool_call_output"
+    assert end_of(events).ending.kind == "completed"
+
+
+async def test_tool_that_fails_does_not_end_the_run(
+    connections: Connections, sim: Simulator
+) -> None:
+    """What it said is in no event and in no request."""
+    lines: list[str] = []
+    toolset = Toolset(MemoryTools(get_weather=breaking), log=lines.append)
+
+    events = await events_of(connections, sim, offering("sim:tool"), toolset)
+
+    assert end_of(events).ending.kind == "completed"
+    assert "canary" not in repr(events)
+    assert "canary" not in str([one.body for one in sim.requests])
+    assert "canary" in "".join(lines)
+
+
+# ---------------------------------------------------------------- counts and limits
+
+
+async def test_usage_is_added_up_and_the_last_turns_is_known(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Sums are for billing, the last one is the size of the chat."""
+    events = await events_of(
+        connections, sim, offering("sim:tool-twice"), Toolset(MemoryTools())
+    )
+
+    each = [event.usage for event in events if isinstance(event, TurnEnded)]
+    assert len(each) == 3
+    ended = end_of(events)
+    assert ended.usage == add_usage(add_usage(each[0], each[1]), each[2])
+    assert ended.last_usage == each[2] != ended.usage
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+async def test_after_the_last_round_the_model_has_to_answer(
+    connections: Connections, sim: Simulator, rounds: int
+) -> None:
+    """Its open calls are answered, its tools stay, and it may call none."""
+    tools = MemoryTools()
+    toolset = Toolset(tools, rounds=rounds)
+
+    events = await events_of(connections, sim, offering("sim:tool-forever"), toolset)
+
+    assert len(tools.called) == rounds
+    choices = [one.body.get("tool_choice") for one in sim.requests]
+    assert choices == [None] * (rounds + 1) + ["none"]
+    limit = "Error: get_weather was not run: the limit of tool rounds is reached."
+    assert sum(limit in output for output in outputs(events)) >= 1
+    assert limit in sim.requests[-1].body["input"][-1]["output"]
+    assert_prefixes(sim)
+    assert_all_answered(end_of(events))
+    assert end_of(events).ending.kind == "completed"
+
+
+@pytest.mark.parametrize(("most", "ran", "requests"), [(1, 1, 2), (2, 2, 2), (3, 3, 3)])
+async def test_calls_are_counted_over_the_run(
+    connections: Connections, sim: Simulator, most: int, ran: int, requests: int
+) -> None:
+    """Those beyond the limit are answered behind the others, in their order."""
+    tools = MemoryTools()
+    scenario = "parallel" if most < 3 else "tool-forever"
+
+    events = await events_of(
+        connections, sim, offering(f"sim:{scenario}"), Toolset(tools, most_calls=most)
+    )
+
+    assert len(tools.called) == ran
+    refused = [one for one in answers(events) if one.failed]
+    assert all("limit of tool calls" in one.item["output"] for one in refused)
+    if most == 1:
+        assert [one.failed for one in answers(events)] == [False, True]
+    last = sim.requests[-1].body.get("tool_choice")
+    assert last == (None if most == 2 else "none")
+    assert len(sim.requests) == (requests if most < 3 else most + 2)
+    assert_prefixes(sim)
+    assert_all_answered(end_of(events))
+
+
+# ---------------------------------------------------------------- tool choice
+
+
+@pytest.mark.parametrize(
+    "choice", ["required", "auto", {"type": "function", "name": "get_weather"}]
+)
+async def test_tool_that_has_to_be_called_is_called_once(
+    connections: Connections, sim: Simulator, choice: Any
+) -> None:
+    """A choice that stayed would call it for ever."""
+    request = offering("sim:tool-twice", tool_choice=choice)
+
+    await events_of(connections, sim, request, Toolset(MemoryTools()))
+
+    choices = [one.body.get("tool_choice") for one in sim.requests]
+    assert choices == [choice, None, None]
+
+
+async def test_tools_that_were_not_allowed_stay_so(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Only what had to be called need not be called again."""
+    allowed = {
+        "type": "allowed_tools",
+        "mode": "required",
+        "tools": [{"type": "function", "name": "get_weather"}],
+    }
+    request = offering("sim:tool", tool_choice=allowed)
+
+    await events_of(connections, sim, request, Toolset(MemoryTools()))
+
+    choices = [one.body.get("tool_choice") for one in sim.requests]
+    assert choices == [allowed, {**allowed, "mode": "auto"}]
+
+
+# ---------------------------------------------------------------- broken off
+
+CALL = wire.function_call("get_weather", '{"city":', '"Bern"}', at=0)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "kind"),
+    [("failed", "failed"), ("incomplete", "incomplete")],
+)
+async def test_calls_of_an_answer_that_ended_badly_are_not_run(
+    connections: Connections, scenario: str, kind: str
+) -> None:
+    """But answered, so that the chat can go on."""
+    [item] = wire.items_of(CALL)
+    more: Json = {"error": {"code": "server_error", "message": "x"}}
+    if kind == "incomplete":
+        more = {"incomplete_details": {"reason": "max_output_tokens"}}
+    stream = [wire.created(), *CALL, wire.ended(kind, item, **more)]
+    tools = MemoryTools()
+
+    async with Upstream(streaming(wire.on_the_wire(*wire.numbered(stream)))) as server:
+        events = [
+            event
+            async for event in run(
+                offering("Hi"), server.endpoint, connections, limits(), Toolset(tools)
+            )
+        ]
+
+    assert len(server.requests) == 1
+    assert tools.called == []
+    assert "broke off" in outputs(events)[0]
+    assert_all_answered(end_of(events))
+    assert end_of(events).ending.kind == kind
+
+
+async def test_calls_of_an_answer_that_was_cut_are_not_run(
+    connections: Connections,
+) -> None:
+    """The model may have wanted to say more."""
+    stream = wire.on_the_wire(*wire.numbered([wire.created(), *CALL]))
+    tools = MemoryTools()
+
+    async with Upstream(breaking_off(stream)) as server:
+        events = [
+            event
+            async for event in run(
+                offering("Hi"), server.endpoint, connections, limits(), Toolset(tools)
+            )
+        ]
+
+    assert tools.called == []
+    assert_all_answered(end_of(events))
+    assert len(answers(events)) == 1
+    assert end_of(events).ending.kind == "cut"
+
+
+async def test_nothing_is_sent_again_after_a_tool_ran(connections: Connections) -> None:
+    """What it did cannot be undone; before that, one more attempt is made."""
+    stream = wire.on_the_wire(*wire.whole_stream(CALL))
+    soon = {"Retry-After-Ms": "1"}
+    busy = replying('{"error": {"message": "x"}}', 503, headers=soon)
+    tools = MemoryTools()
+
+    async with Upstream(in_turn(busy, streaming(stream), busy)) as server:
+        events = [
+            event
+            async for event in run(
+                offering("Hi"),
+                server.endpoint,
+                connections,
+                limits(retries=3),
+                Toolset(tools),
+            )
+        ]
+
+    assert len(server.requests) == 3
+    assert len(tools.called) == 1
+    assert end_of(events).ending.kind == "refused"
+    assert_all_answered(end_of(events))
+
+
+# ---------------------------------------------------------------- leaving
+
+
+def tool_tasks() -> list[asyncio.Task[Any]]:
+    """The tasks that run tools at this moment."""
+    names = {
+        task: getattr(task.get_coro(), "__name__", "") for task in asyncio.all_tasks()
+    }
+    return [task for task, name in names.items() if name == "_answer"]
+
+
+async def test_cancelled_run_cancels_its_tools(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Within a second, and no task is left."""
+    tools = MemoryTools(get_weather=endless)
+    task = asyncio.create_task(
+        events_of(connections, sim, offering("sim:parallel"), Toolset(tools))
+    )
+    await until(lambda: len(tools.called) == 2)
+    assert len(tool_tasks()) == 2
+
+    task.cancel()
+
+    async with asyncio.timeout(1):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: not tool_tasks())
+    assert tools.left == ["get_weather"] * 2
+
+
+async def test_abandoned_run_cancels_its_tools(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Also between the answers of two calls."""
+
+    async def look(arguments: Json) -> str:
+        return await (weather if arguments["city"] == "Zürich" else endless)(arguments)
+
+    tools = MemoryTools(get_weather=look)
+    events = run(
+        offering("sim:parallel"),
+        simulated(sim),
+        connections,
+        limits(),
+        Toolset(tools),
+    )
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, CallAnswered):
+                assert len(tool_tasks()) == 1
+                break
+
+    async with asyncio.timeout(1):
+        await until(lambda: tools.left == ["get_weather"])
+        await until(lambda: not tool_tasks())
+    assert len(sim.requests) == 1
+
+
+async def test_time_to_approve_counts_in_no_limit(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Of the tools; the answer comes long after them."""
+    asked = asyncio.Event()
+    decided = asyncio.Event()
+
+    async def ask(_: str, __: str, ___: Mapping[str, Any]) -> bool:
+        asked.set()
+        await decided.wait()
+        return True
+
+    tools = MemoryTools()
+    within = CallLimits(seconds=0.05, batch_seconds=0.05)
+    toolset = Toolset(tools, Approver(otherwise="ask", ask=ask), within)
+    task = asyncio.create_task(
+        events_of(connections, sim, offering("sim:tool"), toolset)
+    )
+    await asked.wait()
+    asyncio.get_running_loop().call_later(0.1, decided.set)
+
+    events = await task
+
+    assert outputs(events) == ["Rain in Zürich."]
+
+
+# ---------------------------------------------------------------- every run
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    scenario=st.sampled_from(
+        ["tool", "tool-twice", "parallel", "tool-forever", "tool-after-text"]
+    ),
+    rounds=st.integers(1, 3),
+    most=st.integers(1, 4),
+    rule=st.sampled_from(["auto", "ask", "deny"]),
+    works=st.booleans(),
+)
+async def test_every_run_answers_every_call(
+    scenario: str, rounds: int, most: int, rule: Any, works: bool
+) -> None:
+    """Whatever the limits and the rules are, the input stays one that is accepted."""
+
+    connections = Connections()
+    tools = MemoryTools(get_weather=weather if works else breaking)
+    toolset = Toolset(tools, Approver(otherwise=rule), rounds=rounds, most_calls=most)
+    async with Simulator() as sim:
+        events = await events_of(connections, sim, offering(f"sim:{scenario}"), toolset)
+        assert_prefixes(sim)
+        assert {one.status for one in sim.requests} == {200}
+    await connections.close()
+    assert_all_answered(end_of(events))
+    assert len(tools.called) <= most
+    assert len(sim.requests) <= rounds + 2

@@ -1,0 +1,408 @@
+"""Tools of the host run as the host runs them."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from asked_sample import chat, surroundings
+from openai_responses.approvals import Approver
+from openai_responses.calls import CallLimits, ToolAnswer, Toolset
+from openai_responses.tool_names import ToolNames
+from owui_manifold.host_tools import HostTools
+from stand_in_host import StandInHost, host_callable
+from tool_sample import CITY, answers_of, calling
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+PICTURE = "data:image/png;base64,AAAA"
+WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
+
+
+def look(city: str) -> str:
+    """Answer at once, as most tools do."""
+    return f"Rain in {city}, seen by {WHO.get()} on {threading.current_thread().name}."
+
+
+async def look_up(city: str, __messages__: list[Any], __files__: list[Any]) -> str:
+    """Answer with what the host adds."""
+    return f"{city}: {len(__messages__)} messages, {len(__files__)} files"
+
+
+def tool(function: Callable[..., Any], **more: Any) -> Json:
+    """A tool as the host keeps it."""
+    spec = {"name": "look", "parameters": CITY}
+    kept = host_callable(function, __messages__=[], __files__=[])
+    return {"tool_id": "toolkit", "callable": kept, "spec": spec, **more}
+
+
+def result(value: Any, **more: Any) -> Json:
+    """A tool without a function behind it, which returns this."""
+
+    async def given(**_: Any) -> Any:
+        return value
+
+    spec = {"name": "look", "parameters": CITY}
+    return {"tool_id": "server:1", "callable": given, "spec": spec, **more}
+
+
+def host_tools(
+    tools: Json, threads: ThreadPoolExecutor | None = None, **more: Any
+) -> HostTools:
+    """Tools of one request, by the names that the model gets."""
+    around = surroundings(tools, **more)
+    return HostTools(around, ToolNames(tuple(tools)), threads or ThreadPoolExecutor(1))
+
+
+async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolAnswer:
+    """What a tool returned."""
+    return await tools.call(name, given or {"city": "Bern"})
+
+
+# ---------------------------------------------------------------- who runs where
+
+
+async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) -> None:
+    """The host's own wrapper would run it on the loop."""
+    token = WHO.set("Ada")
+    threads = ThreadPoolExecutor(1, "sync-tool")
+
+    found = await answer(host_tools({"look": tool(look)}, threads))
+
+    WHO.reset(token)
+    assert found == ToolAnswer("Rain in Bern, seen by Ada on sync-tool_0.")
+
+
+async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
+    host: StandInHost,
+) -> None:
+    """Its messages and its files."""
+    metadata = {"user_id": "user-1", "files": [{"id": "f"}]}
+    tools = host_tools(
+        {"look": tool(look_up)}, metadata=metadata, body=chat("a", "b", "c")
+    )
+
+    assert await answer(tools) == ToolAnswer("Bern: 3 messages, 1 files")
+
+
+async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
+    """OpenAPI servers give data and headers."""
+    tools = host_tools({"look": result(({"rain": 1}, {"h": "x"}), type="external")})
+
+    assert await answer(tools) == ToolAnswer('{"rain": 1}')
+
+
+async def test_tool_of_the_browser_is_run_there(host: StandInHost) -> None:
+    """Through the event call, with its server."""
+    shown: list[Json] = []
+
+    async def event_call(event: Json) -> Any:
+        shown.append(event)
+        return {"rain": 1}
+
+    direct = {"spec": {"parameters": CITY}, "direct": True, "server": {"url": "u"}}
+    tools = host_tools({"look": direct}, event_call=event_call)
+
+    assert await answer(tools) == ToolAnswer('{"rain": 1}')
+    [event] = shown
+    assert event["type"] == "execute:tool"
+    assert event["data"].pop("id")
+    assert event["data"] == {
+        "name": "look",
+        "params": {"city": "Bern"},
+        "server": {"url": "u"},
+        "session_id": "s-1",
+    }
+
+
+async def test_tool_of_a_browser_that_is_gone_fails(host: StandInHost) -> None:
+    """The model is told why."""
+    direct = {"spec": {"parameters": CITY}, "direct": True}
+
+    found = await answer(host_tools({"look": direct}))
+
+    assert found.failed
+    assert "not connected" in str(found.output)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [("", {"city": "Bern"}), ("mcp", {"city": "Bern", "extra": 1})],
+)
+async def test_arguments_that_a_tool_does_not_know_are_left_out(
+    kind: str, given: Json, host: StandInHost
+) -> None:
+    """But not those of MCP servers, which check for themselves."""
+    seen: list[Json] = []
+
+    async def record(**arguments: Any) -> Any:
+        seen.append(arguments)
+        return [{"type": "text", "text": "ok"}]
+
+    recording = {"callable": record, "spec": {"parameters": CITY}, "type": kind}
+    tools = host_tools({"look": recording})
+
+    await answer(tools, city="Bern", extra=1)
+
+    assert seen == [given]
+
+
+# ---------------------------------------------------------------- names
+
+
+async def test_names_are_mapped_back(host: StandInHost) -> None:
+    """For the schema, the limits and the call; own names are understood too."""
+    own = "server:list files"
+    tools = host_tools({own: {**tool(look_up), "type": "builtin"}})
+    sent = ToolNames((own,)).sent(own)
+    assert sent != own
+
+    for name in (own, sent):
+        assert tools.parameters(name) == CITY
+        assert tools.meant(name, {"city": "Bern"}) == (own, {"city": "Bern"})
+        assert (await answer(tools, name)).output == "Bern: 0 messages, 0 files"
+
+
+async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
+    """One without arguments has an empty one."""
+    tools = host_tools({"now": {"spec": {"name": "now"}}})
+
+    assert tools.parameters("teleport") is None
+    assert tools.parameters("now") == {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "waits"),
+    [
+        ("ask_user", "builtin", True),
+        ("ask_user", "", False),
+        ("look", "builtin", False),
+    ],
+)
+async def test_only_the_hosts_own_question_waits_for_people(
+    name: str, kind: str, waits: bool, host: StandInHost
+) -> None:
+    """A tool of the same name is an ordinary one."""
+    assert host_tools({name: tool(look, type=kind)}).waits_for_people(name) is waits
+    assert not host_tools({}).waits_for_people("ask_user")
+
+
+DISPATCHER: Json = {
+    "tool_id": "builtin:call_tool",
+    "type": "builtin",
+    "spec": {
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "tool_name": {"type": "string"},
+                "params": {"type": "string"},
+            },
+            "required": ["tool_name", "params"],
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (
+            {"tool_name": "delete_all", "params": '{"city": "Bern"}'},
+            ("delete_all", {"city": "Bern"}),
+        ),
+        ({"tool_name": "delete_all", "params": "{}"}, ("delete_all", {})),
+        ({"tool_name": "nothing", "params": "{}"}, None),
+        ({"tool_name": "call_tool", "params": "{}"}, None),
+        ({"tool_name": "search_tools", "params": "{}"}, None),
+        ({"tool_name": "delete_all", "params": "{"}, None),
+        ({"tool_name": "delete_all", "params": "[]"}, None),
+        ({"tool_name": "delete_all", "params": {"city": "Bern"}}, None),
+        ({"params": "{}"}, None),
+    ],
+)
+async def test_call_through_the_dispatcher_means_the_tool_it_names(
+    arguments: Json, meant: tuple[str, Json] | None, host: StandInHost
+) -> None:
+    """Or nothing; none of the dispatchers."""
+    tools = host_tools(
+        {
+            "call_tool": DISPATCHER,
+            "search_tools": tool(look),
+            "delete_all": tool(look),
+        }
+    )
+
+    assert tools.meant("call_tool", arguments) == meant
+
+
+async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> None:
+    """Whoever may not be called may not be called through another."""
+    tools = host_tools({"call_tool": DISPATCHER, "delete_all": tool(look)})
+    toolset = Toolset(tools, Approver([("delete_*", "deny")]))
+    inner = '{"tool_name": "delete_all", "params": "{\\"city\\": \\"Bern\\"}"}'
+
+    [refused] = await answers_of([calling("call_tool", 1, inner)], toolset)
+    [allowed] = await answers_of([calling("call_tool", 1, inner)], Toolset(tools))
+
+    assert "does not allow delete_all" in str(refused.output)
+    assert str(allowed.output).startswith("Rain in Bern")
+
+
+# ---------------------------------------------------------------- what comes back
+
+
+async def test_pictures_go_to_the_model_and_into_files(host: StandInHost) -> None:
+    """The chat holds their address, the request their bytes."""
+    parts = [{"type": "text", "text": "A map"}, {"type": "image", "data": PICTURE}]
+
+    found = await answer(host_tools({"look": result(parts, type="mcp")}))
+
+    image = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
+    assert found.output == [{"type": "input_text", "text": "A map"}, image]
+    address = "/api/v1/files/1/content"
+    assert found.card == {"stored": [{"type": "input_image", "image_url": address}]}
+    assert host.results.stored == [PICTURE]
+
+
+async def test_files_that_are_no_pictures_are_shown_alone(host: StandInHost) -> None:
+    """So are pictures that have an address already."""
+    parts = [{"type": "text", "text": "x"}, {"type": "image", "data": "https://x/y"}]
+
+    found = await answer(host_tools({"look": result(parts, type="mcp")}))
+
+    assert found.output == "x"
+    assert found.card == {"files": [{"type": "image", "url": "https://x/y"}]}
+
+
+async def test_embeds_are_shown(host: StandInHost) -> None:
+    """The model gets the host's words for them."""
+    found = await answer(host_tools({"look": result({"html": "<b>"})}))
+
+    assert found == ToolAnswer("Shown.", card={"embeds": ["<b>"]})
+
+
+@pytest.mark.parametrize("name", ["search_web", "look"])
+async def test_tools_that_cite_name_their_sources(name: str, host: StandInHost) -> None:
+    """Those of the host."""
+    found = await answer(host_tools({name: result("found", type="builtin")}), name)
+
+    source = {"source": {"name": name, "id": "server:1"}, "text": "found"}
+    assert found.card == ({"sources": [source]} if name == "search_web" else {})
+
+
+@pytest.mark.parametrize("emitter", [None, object()])
+async def test_terminal_is_told_where_there_is_a_page(
+    emitter: Any, host: StandInHost
+) -> None:
+    """A file is shown instead of what the tool said."""
+    tools = host_tools({"display_file": result({"x": 1})}, event_emitter=emitter)
+
+    found = await answer(tools, "display_file")
+
+    assert found.output == '{"type": "file", "city": "Bern"}'
+    assert len(host.results.told) == (0 if emitter is None else 1)
+
+
+async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
+    """The model reads what it said."""
+    found = await answer(host_tools({"look": result({"error": "no such city"})}))
+
+    assert found == ToolAnswer('{"error": "no such city"}', failed=True)
+
+
+async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:
+    """With the sentence in the log, and not in the chat."""
+    host.provide("utils.middleware")
+    lines: list[str] = []
+    toolset = Toolset(host_tools({"look": result("x")}), log=lines.append)
+
+    [found] = await answers_of([calling("look")], toolset)
+
+    assert found.failed
+    assert "has no " in lines[0]
+    assert "update" not in str(found.output)
+
+
+# ---------------------------------------------------------------- threads
+
+
+async def test_loop_goes_on_while_a_sync_tool_waits(host: StandInHost) -> None:
+    """Other chats do not notice."""
+    entered, leave = threading.Event(), threading.Event()
+    ticks = 0
+
+    def wait(city: str) -> str:
+        entered.set()
+        assert leave.wait(10)
+        return "done"
+
+    async def beat() -> None:
+        nonlocal ticks
+        while not entered.is_set() or ticks < 100:
+            await asyncio.sleep(0)
+            ticks += entered.is_set()
+        leave.set()
+
+    tools = host_tools({"look": tool(wait)})
+    heart = asyncio.create_task(beat())
+
+    assert await answer(tools) == ToolAnswer("done")
+    await heart
+    assert ticks == 100
+
+
+async def test_sync_tool_that_takes_too_long_keeps_its_thread(
+    host: StandInHost,
+) -> None:
+    """It cannot be stopped: the next one waits until it ends."""
+    leave, ended = threading.Event(), []
+
+    def hang(city: str) -> str:
+        assert leave.wait(10)
+        ended.append(city)
+        return "too late"
+
+    threads = ThreadPoolExecutor(1)
+    given = {"hang": tool(hang), "look": tool(look)}
+    tools = host_tools(given, threads)
+    short = Toolset(tools, limits=CallLimits(seconds=0.02))
+
+    [hung] = await answers_of([calling("hang")], short)
+    [queued] = await answers_of([calling("look")], short)
+    waiting = asyncio.create_task(answers_of([calling("look")], Toolset(tools)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    assert ended == []
+    leave.set()
+    [after] = await waiting
+
+    assert "did not finish within 0.02 s" in str(hung.output)
+    assert "did not finish within 0.02 s" in str(queued.output)
+    assert str(after.output).startswith("Rain in Bern")
+    assert ended == ["Bern"]
+    threads.shutdown()
+
+
+async def test_tool_that_only_claims_to_be_sync_fails(host: StandInHost) -> None:
+    """Its coroutine is closed."""
+
+    async def waiting(**_: Any) -> str:
+        await asyncio.sleep(0)
+        return "never"
+
+    vars(waiting).update(__function__=look, __extra_params__={})
+    host.provide("utils.tools", get_updated_tool_function=unchanged)
+    given = {"look": {"callable": waiting, "spec": {"parameters": CITY}}}
+
+    with pytest.raises(RuntimeError, match="claims to be synchronous"):
+        await answer(host_tools(given))
+
+
+async def unchanged(function: Any, extra_params: Json) -> Any:
+    """Return a tool as it is."""
+    return function

@@ -1,0 +1,104 @@
+"""What the model is offered of the host's tools."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.models import resolve_model
+from openai_responses.tool_names import ToolNames
+from owui_manifold.offers import Offered, offered_tools
+from owui_manifold.valves import Valves
+
+Json = dict[str, Any]
+MODEL = resolve_model("gpt-5.6-sol")
+
+
+def function(name: str, description: str = "A tool.") -> Json:
+    """A tool as the host offers it."""
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
+    inner = {"name": name, "description": description, "parameters": parameters}
+    return {"type": "function", "function": inner}
+
+
+def offered(body: Json, model: str = "gpt-5.6-sol", **valves: Any) -> Offered:
+    """What a chat offers."""
+    return offered_tools(body, resolve_model(model), Valves.model_validate(valves))
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"tools": []}, {"tools": None}, {"tools": "none", "extra_tools": {}}]
+)
+def test_chat_without_tools_offers_none(body: Json) -> None:
+    """A choice among none would be refused."""
+    assert offered({**body, "tool_choice": "required"}) == Offered()
+
+
+def test_model_that_calls_nothing_gets_nothing() -> None:
+    """It would refuse the request."""
+    silent = "gpt-5-chat-latest"
+    assert resolve_model(silent).facts.functions is False
+
+    assert offered({"tools": [function("look")]}, silent) == Offered()
+
+
+def test_tools_of_filters_come_behind_and_win() -> None:
+    """By name; the order of the others stays."""
+    body = {
+        "tools": [function("look", "Old."), function("listen")],
+        "extra_tools": [function("look", "New."), {"type": "web_search"}],
+    }
+
+    found = offered(body)
+
+    assert [tool.get("name") for tool in found.items] == ["look", "listen", None]
+    assert found.items[0]["description"] == "New."
+    assert found.items[2] == {"type": "web_search"}
+    assert found.names.known == ("look", "listen")
+
+
+def test_names_that_the_api_forbids_are_mapped_there_and_back() -> None:
+    """In the choice too."""
+    body = {
+        "tools": [function("server:list files")],
+        "tool_choice": {"type": "function", "function": {"name": "server:list files"}},
+    }
+
+    found = offered(body)
+
+    [sent] = [tool["name"] for tool in found.items]
+    assert sent == ToolNames(found.names.known).sent("server:list files")
+    assert sent != "server:list files"
+    assert found.names.original(sent) == "server:list files"
+    assert found.choice == {"type": "function", "name": sent}
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_valve_makes_functions_strict(strict: bool) -> None:
+    """Where their schemas allow it."""
+    found = offered({"tools": [function("look")]}, ENABLE_STRICT_TOOL_CALLING=strict)
+
+    [tool] = found.items
+    assert tool["strict"] is strict
+    assert ("required" in tool["parameters"]) is strict
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"tools": [function("")]}, "has no name"),
+        ({"tools": [function("look")], "tool_choice": "listen"}, "listen"),
+    ],
+)
+def test_mistakes_give_a_sentence(body: Json, told: str) -> None:
+    """Before anything is sent."""
+    with pytest.raises(InvalidRequest, match=told):
+        offered(body)
+
+
+@pytest.mark.parametrize("choice", [None, "auto", "none", "required"])
+def test_words_of_choice_are_sent_as_they_are(choice: str | None) -> None:
+    """They mean the same there."""
+    body = {"tools": [function("look")], "tool_choice": choice}
+
+    assert offered(body).choice == choice
