@@ -8,13 +8,14 @@ description: GPT models over the Responses API, with reasoning that is remembere
 
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
-    openai_responses  clock, errors, endings, catalog, models, items, usage, run_events,
-                      deadlines, endpoint, sse, events, retries, routes, sessions,
-                      transport, ulids, turn, compat, request, exchange, healing,
-                      attempts, approvals, schemas, arguments, calls, run, origin,
-                      tool_names, redaction, open_schemas, tools, audit
-    owui_chat  native, chunks, completion, markers, tasks, stored, keeping, messages,
-               history
+    openai_responses  clock, errors, sentences, endings, catalog, models, items, usage,
+                      run_events, api_errors, deadlines, endpoint, retries, routes,
+                      sessions, transport, ulids, events, turn, compat, sse,
+                      event_reader, request, exchange, healing, attempts, approvals,
+                      schemas, arguments, calls, run, origin, tool_names, redaction,
+                      open_schemas, tools, audit
+    owui_chat  host_chunks, chunks, completion, native, markers, tasks, stored, keeping,
+               messages, history
     owui_manifold  caller, valves, consent, host, host_tools, learned, log, offers,
                    rounds, settings, sealing, store, job, report, answer, pipe
 """
@@ -182,46 +183,11 @@ class ApiRefused(ResponsesError):
         return self.setback.error
 
 
-# openai_responses.endings =============================================================
-# How a run can end, with the sentence that a person sees for it.
+# openai_responses.sentences ===========================================================
+# The sentence that a person sees for every ending.
 #
-# A sentence says what happened and what can be done; a finished answer has none. No
-# text of the server is shown: it may quote a key or a prompt.
-
-EndingKind = Literal[
-    "completed",
-    "incomplete",
-    "failed",
-    "error",
-    "refused",
-    "invalid",
-    "unreachable",
-    "unreadable",
-    "malformed",
-    "cut",
-    "first_event_timeout",
-    "idle_timeout",
-    "total_timeout",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """The way a run ended.
-
-    `code` is the API's word for the cause, where it gave one that is a word;
-    `sentence` is empty when there is nothing to tell.
-    """
-
-    kind: EndingKind
-    code: str | None = None
-    sentence: str = ""
-
-    @property
-    def is_failure(self) -> bool:
-        """Say whether the answer is not what the person asked for."""
-        return self.kind != "completed"
-
+# Each says what happened and what can be done. `{code}`, `{param}` and `{status}` are
+# words of the API, `{model}` the id that was asked for.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -344,6 +310,48 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 """The sentences, by kind of ending, then by code or HTTP status; the empty one is for
 all others, and "5" for every other status from 500 up. The kinds that are not here
 carry the sentence of the exception that they come from."""
+
+
+# openai_responses.endings =============================================================
+# How a run can end, with the sentence that belongs to it.
+#
+# A finished answer needs none. No text of the server is shown: it may quote a key or a
+# prompt.
+
+EndingKind = Literal[
+    "completed",
+    "incomplete",
+    "failed",
+    "error",
+    "refused",
+    "invalid",
+    "unreachable",
+    "unreadable",
+    "malformed",
+    "cut",
+    "first_event_timeout",
+    "idle_timeout",
+    "total_timeout",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The way a run ended.
+
+    `code` is the API's word for the cause, where it gave one that is a word;
+    `sentence` is empty when there is nothing to tell.
+    """
+
+    kind: EndingKind
+    code: str | None = None
+    sentence: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        """Say whether the answer is not what the person asked for."""
+        return self.kind != "completed"
+
 
 COMPLETED = Ending("completed")
 CUT = Ending("cut", sentence=SENTENCES["cut"][""])
@@ -1079,6 +1087,31 @@ def _place(event: RunEvent) -> tuple[int, str, int] | None:
     return (event.index, event.kind, event.part) if isinstance(event, Grew) else None
 
 
+# openai_responses.api_errors ==========================================================
+# What the API says went wrong, read from any place where it says so.
+
+
+def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, of a response or of either shape of the event."""
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return ApiError(message=wire)
+    if not isinstance(wire, Mapping):
+        return ApiError()
+    message = wire.get("message") or wire.get("detail")
+    return ApiError(
+        code=_text_or_none(wire.get("code")),
+        type=_text_or_none(wire.get("type")),
+        param=_text_or_none(wire.get("param")),
+        message=message if isinstance(message, str) else "",
+    )
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
 # openai_responses.deadlines ===========================================================
 # How long a run waits for the server.
 
@@ -1230,382 +1263,6 @@ def url_parts(text: str) -> SplitResult | None:
     except ValueError:  # brackets without an address, a port that is no number
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
-
-
-# openai_responses.sse =================================================================
-# Bytes of an event stream in, server-sent events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". There is no limit on a line: a `response.completed` snapshot or a partial
-# image easily passes a megabyte, which is why the line reader of aiohttp cannot be used
-# (responses-api.md §3).
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because there is one for each token: it is made in half the time.
-    """
-
-    event: str
-    data: str
-
-
-class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
-
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
-        if self._after_cr and chunk:
-            self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
-            return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
-
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
-        """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
-
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
-        lines = text.splitlines()
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
-        return list(self._dispatched(lines))
-
-    def _dispatched(self, lines: list[bytes]) -> Iterator[ServerSentEvent]:
-        """Yield the events that a blank line among `lines` ends."""
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    yield ServerSentEvent(name, text)
-                self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
-
-
-# openai_responses.events ==============================================================
-# The closed union of stream events that we act on.
-#
-# All other events, also those that do not exist yet, are `Unknown`: they keep the
-# connection alive, nothing more (responses-api.md §0.5). Events are told apart by their
-# `type` alone; the `event:` line only repeats it.
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """More of a text that grows while we read.
-
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    too). `part` is the content or summary index, 0 for arguments.
-    """
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAdded:
-    """`response.output_item.added`: an item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
-
-    status: str
-    response: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamError:
-    """`error`: the request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Anything else, by its type."""
-
-    type: str
-
-
-StreamEvent = (
-    Delta | Whole | ItemAdded | ItemDone | ResponseEnded | StreamError | Unknown
-)
-
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
-
-KNOWN_TYPES = frozenset(
-    {
-        "error",
-        "response.audio.delta",
-        "response.audio.done",
-        "response.audio.transcript.delta",
-        "response.audio.transcript.done",
-        "response.code_interpreter_call.completed",
-        "response.code_interpreter_call.in_progress",
-        "response.code_interpreter_call.interpreting",
-        "response.code_interpreter_call_code.delta",
-        "response.code_interpreter_call_code.done",
-        "response.compaction.compacting",
-        "response.completed",
-        "response.content_part.added",
-        "response.content_part.done",
-        "response.created",
-        "response.custom_tool_call_input.delta",
-        "response.custom_tool_call_input.done",
-        "response.failed",
-        "response.file_search_call.completed",
-        "response.file_search_call.in_progress",
-        "response.file_search_call.searching",
-        "response.function_call_arguments.delta",
-        "response.function_call_arguments.done",
-        "response.image_generation_call.completed",
-        "response.image_generation_call.generating",
-        "response.image_generation_call.in_progress",
-        "response.image_generation_call.partial_image",
-        "response.in_progress",
-        "response.incomplete",
-        "response.mcp_call.completed",
-        "response.mcp_call.failed",
-        "response.mcp_call.in_progress",
-        "response.mcp_call_arguments.delta",
-        "response.mcp_call_arguments.done",
-        "response.mcp_list_tools.completed",
-        "response.mcp_list_tools.failed",
-        "response.mcp_list_tools.in_progress",
-        "response.output_item.added",
-        "response.output_item.done",
-        "response.output_text.annotation.added",
-        "response.output_text.delta",
-        "response.output_text.done",
-        "response.queued",
-        "response.reasoning_summary_part.added",
-        "response.reasoning_summary_part.done",
-        "response.reasoning_summary_text.delta",
-        "response.reasoning_summary_text.done",
-        "response.reasoning_text.delta",
-        "response.reasoning_text.done",
-        "response.refusal.delta",
-        "response.refusal.done",
-        "response.shell_call_command.added",
-        "response.shell_call_command.delta",
-        "response.shell_call_command.done",
-        "response.shell_call_output_content.delta",
-        "response.shell_call_output_content.done",
-        "response.web_search_call.completed",
-        "response.web_search_call.in_progress",
-        "response.web_search_call.searching",
-    }
-)
-"""The 59 event types of the API as of 2026-11-21; a new one is worth a debug line."""
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
-    if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    try:
-        wire = json.loads(event.data)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        raise MalformedEvent("The server sent an event that is not JSON.") from None
-    if not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return Unknown(str(kind))
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
-
-
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
-        if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
-    return out
-
-
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
-    if not isinstance(event, Delta):
-        return None
-    return (event.kind, event.output_index, event.part)
-
-
-def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
-        wire = wire["error"]
-    if isinstance(wire, str):
-        return ApiError(message=wire)
-    if not isinstance(wire, Mapping):
-        return ApiError()
-    message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
-    )
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return Delta(kind, _index(wire["output_index"]), place, _text(wire["delta"]))
-
-    return read
-
-
-def _whole_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
-
-    return read
-
-
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _ended_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return ResponseEnded(status, _object(wire["response"]))
-
-    return read
-
-
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-_READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _whole_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _whole_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _whole_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": _ended_reader("completed"),
-    "response.incomplete": _ended_reader("incomplete"),
-    "response.failed": _ended_reader("failed"),
-    "error": _read_error,
-}
 
 
 # openai_responses.retries =============================================================
@@ -2110,6 +1767,100 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
+# openai_responses.events ==============================================================
+# The closed union of stream events that we act on.
+#
+# All other events, also those that do not exist yet, are `Unknown`: they keep the
+# connection alive, nothing more (responses-api.md §0.5).
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    too). `part` is the content or summary index, 0 for arguments.
+    """
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAdded:
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDone:
+    """`response.output_item.done`: the item as it counts, encrypted content included."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
+
+    status: str
+    response: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamError:
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything else, by its type."""
+
+    type: str
+
+
+StreamEvent = (
+    Delta | Whole | ItemAdded | ItemDone | ResponseEnded | StreamError | Unknown
+)
+
+
+def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _delta_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Delta)]
+            out.append(Delta(*place, "".join(texts)))
+    return out
+
+
+def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    if not isinstance(event, Delta):
+        return None
+    return (event.kind, event.output_index, event.part)
+
+
 # openai_responses.turn ================================================================
 # The state machine of one response.
 #
@@ -2339,6 +2090,272 @@ def _digest(item: Item) -> str:
     """Return an id that the same item always gets, so that the prefix stays."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+
+
+# openai_responses.sse =================================================================
+# Bytes of an event stream in, server-sent events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". There is no limit on a line: a `response.completed` snapshot or a partial
+# image easily passes a megabyte, which is why the line reader of aiohttp cannot be used
+# (responses-api.md §3).
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline.
+
+    A tuple, because there is one for each token: it is made in half the time.
+    """
+
+    event: str
+    data: str
+
+
+class EventStreamDecoder:
+    """Turns chunks, cut anywhere, into events.
+
+    The bytes of an unfinished line are kept as they came and joined once, when the
+    line ends: the work is linear in the length of the stream.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self._fragments: list[bytes] = []
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            if chunk.startswith(b"\n"):  # the second half of a CRLF
+                chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._fragments.append(chunk)
+            return []
+        if self._fragments:
+            self._fragments.append(chunk)
+            chunk = b"".join(self._fragments)
+            self._fragments = []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event that the end of the stream cut off after its last line.
+
+        The standard drops it. Here a terminal event whose blank line is missing is
+        worth more than the rule: without it a finished answer would count as cut.
+        """
+        rest = b"".join(self._fragments)
+        self._fragments = []
+        return self._take_lines(rest + b"\n\n")
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
+        """Read the whole lines of `text`; keep what follows the last line end."""
+        lines = text.splitlines()
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._fragments.append(lines.pop())
+        return list(self._dispatched(lines))
+
+    def _dispatched(self, lines: list[bytes]) -> Iterator[ServerSentEvent]:
+        """Yield the events that a blank line among `lines` ends."""
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    name = self._event.decode("utf-8", "replace")
+                    text = b"\n".join(self._lines).decode("utf-8", "replace")
+                    yield ServerSentEvent(name, text)
+                self._event, self._lines = b"", []
+            # id, retry, comments and unknown fields carry nothing we act on
+
+
+# openai_responses.event_reader ========================================================
+# A server-sent event, read as one of the stream events that we act on.
+#
+# Events are told apart by their `type` alone; the `event:` line only repeats it.
+
+_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+
+KNOWN_TYPES = frozenset(
+    {
+        "error",
+        "response.audio.delta",
+        "response.audio.done",
+        "response.audio.transcript.delta",
+        "response.audio.transcript.done",
+        "response.code_interpreter_call.completed",
+        "response.code_interpreter_call.in_progress",
+        "response.code_interpreter_call.interpreting",
+        "response.code_interpreter_call_code.delta",
+        "response.code_interpreter_call_code.done",
+        "response.compaction.compacting",
+        "response.completed",
+        "response.content_part.added",
+        "response.content_part.done",
+        "response.created",
+        "response.custom_tool_call_input.delta",
+        "response.custom_tool_call_input.done",
+        "response.failed",
+        "response.file_search_call.completed",
+        "response.file_search_call.in_progress",
+        "response.file_search_call.searching",
+        "response.function_call_arguments.delta",
+        "response.function_call_arguments.done",
+        "response.image_generation_call.completed",
+        "response.image_generation_call.generating",
+        "response.image_generation_call.in_progress",
+        "response.image_generation_call.partial_image",
+        "response.in_progress",
+        "response.incomplete",
+        "response.mcp_call.completed",
+        "response.mcp_call.failed",
+        "response.mcp_call.in_progress",
+        "response.mcp_call_arguments.delta",
+        "response.mcp_call_arguments.done",
+        "response.mcp_list_tools.completed",
+        "response.mcp_list_tools.failed",
+        "response.mcp_list_tools.in_progress",
+        "response.output_item.added",
+        "response.output_item.done",
+        "response.output_text.annotation.added",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.queued",
+        "response.reasoning_summary_part.added",
+        "response.reasoning_summary_part.done",
+        "response.reasoning_summary_text.delta",
+        "response.reasoning_summary_text.done",
+        "response.reasoning_text.delta",
+        "response.reasoning_text.done",
+        "response.refusal.delta",
+        "response.refusal.done",
+        "response.shell_call_command.added",
+        "response.shell_call_command.delta",
+        "response.shell_call_command.done",
+        "response.shell_call_output_content.delta",
+        "response.shell_call_output_content.done",
+        "response.web_search_call.completed",
+        "response.web_search_call.in_progress",
+        "response.web_search_call.searching",
+    }
+)
+"""The 59 event types of the API as of 2026-11-21; a new one is worth a debug line."""
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    if event.data == "[DONE]":  # other servers end their streams with it
+        return Unknown("[DONE]")
+    try:
+        wire = json.loads(event.data)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        raise MalformedEvent("The server sent an event that is not JSON.") from None
+    if not isinstance(wire, dict):
+        raise MalformedEvent("The server sent an event that is not an object.")
+    kind = wire.get("type") or event.event
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return Unknown(str(kind))
+    try:
+        return read(wire)
+    except (KeyError, TypeError, AttributeError):
+        raise MalformedEvent(
+            f"The server sent a {kind} event without the fields it must have."
+        ) from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _index(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _delta_reader(kind: str, part: str) -> _Reader:
+    """Return the reader of a delta whose place in its item is named by `part`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return Delta(kind, _index(wire["output_index"]), place, _text(wire["delta"]))
+
+    return read
+
+
+def _whole_reader(kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a `*.done` event that holds the whole text in `field`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
+
+    return read
+
+
+def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _ended_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return ResponseEnded(status, _object(wire["response"]))
+
+    return read
+
+
+def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+    # The flat shape has its own `type`, which says "error" and nothing more.
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+_READERS: Mapping[str, _Reader] = {
+    "response.output_text.delta": _delta_reader("text", "content_index"),
+    "response.output_text.done": _whole_reader("text", "content_index", "text"),
+    "response.refusal.delta": _delta_reader("refusal", "content_index"),
+    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
+    "response.reasoning_summary_text.done": _whole_reader(
+        "summary", "summary_index", "text"
+    ),
+    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
+    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
+    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.function_call_arguments.done": _whole_reader(
+        "arguments", "part", "arguments"
+    ),
+    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
+    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": _ended_reader("completed"),
+    "response.incomplete": _ended_reader("incomplete"),
+    "response.failed": _ended_reader("failed"),
+    "error": _read_error,
+}
 
 
 # openai_responses.request =============================================================
@@ -3522,12 +3539,12 @@ def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> Too
 async def _checked(call: Item, toolset: Toolset) -> _Ready | ToolAnswer:
     """Return a call that may run, or the answer that it gets instead."""
     name, tools = _name(call), toolset.tools
-    found = _within_size(name, _arguments(call), tools)
+    found = _ready_call(name, _arguments(call), tools)
     if isinstance(found, _Ready):
         meant = tools.meant(name, found.arguments)
         if meant is None:
             return failed_answer(f"{name} was not called: it names no tool to call.")
-        found = _within_size(*meant, tools)
+        found = _ready_call(*meant, tools)
     if isinstance(found, ToolAnswer):
         return found
     refusal = await toolset.approver.refusal(
@@ -3536,7 +3553,7 @@ async def _checked(call: Item, toolset: Toolset) -> _Ready | ToolAnswer:
     return found if refusal is None else failed_answer(refusal)
 
 
-def _within_size(
+def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _Ready | ToolAnswer:
     """Return a call whose arguments are as its tool wants them."""
@@ -4295,124 +4312,10 @@ def _mapping_or_empty(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-# owui_chat.native =====================================================================
-# Run events -> Open WebUI's native events.
-#
-# The host reduces the Responses API's own events to the output items that it shows and
-# stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
-# reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
-# §5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
-# and an empty `choices` delta for stream filters that look for one.
-
-_SHOWN_TYPES = frozenset({"message", "reasoning", "function_call"})
-
-_DELTA_TYPES: Mapping[str, str] = {
-    "text": "response.output_text.delta",
-    "refusal": "response.output_text.delta",
-    "summary": "response.reasoning_summary_text.delta",
-    "reasoning": "response.reasoning_text.delta",
-    "arguments": "response.function_call_arguments.delta",
-}
+# owui_chat.host_chunks ================================================================
+# The chunks that Open WebUI understands beside an answer's text.
 
 Chunk = dict[str, Any]
-
-
-class NativeView:
-    """Shows one run; `items` holds what the host has stored of it so far."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        """Take `now`, in seconds, for the time that a thought took."""
-        self.items: list[Item] = []
-        self._now = now
-        self._places: dict[int, int] = {}
-        self._markers: dict[int, str] = {}
-        self._started: dict[int, float] = {}
-        self._parts: dict[int, int] = {}
-
-    def show(self, event: RunEvent, marker: str = "") -> Iterator[Chunk]:
-        """Yield the events to send.
-
-        `marker` stands in front of the text that grows, or alone at the run's end.
-        """
-        match event:
-            case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
-                yield self._start(event)
-            case Grew() if event.index in self._places:
-                yield self._grow(event, marker)
-            case ItemEnded() if event.index in self._places:
-                yield self._end(event)
-            case CallAnswered() if item_type(event.item) == "function_call_output":
-                yield from self._answered(event)
-            case Noted():
-                yield status_chunk(event.sentence)
-            case RunEnded():
-                if marker:
-                    yield from self._marker_alone(marker)
-                yield from _end_of_run(event)
-
-    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
-        item = _shown_output(event)
-        place = len(self.items)
-        self.items.append(item)
-        yield _native("output_item.added", place, item=item)
-        yield _native("output_item.done", place, item=item)
-        for source in event.card.get("sources", ()):
-            yield _host_event({"type": "source", "data": source})
-
-    def _marker_alone(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
-        place = len(self.items)
-        item = _shown_message({"id": f"msg_kept_{place}"}, marker)
-        self.items.append(item)
-        empty = {**item, "status": "in_progress", "content": [_text_part("")]}
-        yield _native("output_item.added", place, item=empty)
-        yield _native("output_item.done", place, item=item)
-
-    def _start(self, event: ItemStarted) -> Chunk:
-        place = self._places[event.index] = len(self.items)
-        self._started[event.index] = self._now()
-        item = _begun(event.item)
-        self.items.append(item)
-        return _native("output_item.added", place, item=item)
-
-    def _grow(self, event: Grew, marker: str) -> Chunk:
-        place = self._places[event.index]
-        if marker:
-            self._markers[event.index] = marker
-        return {
-            "type": _DELTA_TYPES[event.kind],
-            "item_id": self.items[place].get("id"),
-            "output_index": place,
-            _part_name(event.kind): 0,
-            "delta": marker + self._gap(event) + event.text,
-            "choices": [{"index": 0, "delta": {}}],
-        }
-
-    def _gap(self, event: Grew) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
-        """
-        before = self._parts.get(event.index, event.part)
-        self._parts[event.index] = event.part
-        thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if thought and event.part != before else ""
-
-    def _end(self, event: ItemEnded) -> Chunk:
-        place = self._places[event.index]
-        match item_type(event.item):
-            case "message":
-                text = self._markers.get(event.index, "") + message_text(event.item)
-                item = _shown_message(event.item, text)
-            case "reasoning":
-                seconds = self._now() - self._started[event.index]
-                item = _shown_reasoning(event.item, round(seconds))
-            case _:
-                item = _without_secrets(event.item)
-        self.items[place] = item
-        return _native("output_item.done", place, item=item)
 
 
 def host_usage(usage: Usage, last: Usage | None) -> dict[str, Any]:
@@ -4447,7 +4350,7 @@ def error_chunk(sentence: str) -> Chunk:
 def status_chunk(sentence: str) -> Chunk:
     """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
-    return _host_event({"type": "status", "data": data})
+    return host_event({"type": "status", "data": data})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -4457,99 +4360,12 @@ def source_chunk(name: str, text: str) -> Chunk:
         "document": [text],
         "metadata": [{"source": name}],
     }
-    return _host_event({"type": "source", "data": data})
+    return host_event({"type": "source", "data": data})
 
 
-def _host_event(event: dict[str, Any]) -> Chunk:
+def host_event(event: dict[str, Any]) -> Chunk:
     """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
-
-
-def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)
-
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    choices = [{"index": 0, "delta": {}}]
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": choices}
-
-
-def _part_name(kind: str) -> str:
-    return "summary_index" if kind == "summary" else "content_index"
-
-
-def _begun(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call":
-            begun |= {"arguments": ""}
-    return begun
-
-
-def _shown_message(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def _shown_reasoning(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in _parts_of(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(map(part_text, parts))
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _parts_of(content: object) -> list[Item]:
-    """Return the parts of a content; other servers send what they like."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
-
-
-def _shown_output(event: CallAnswered) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if event.failed else "completed",
-        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
-    }
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
 
 # owui_chat.chunks =====================================================================
@@ -4683,6 +4499,211 @@ def _message(ended: RunEnded) -> dict[str, Any]:
     if calls:
         message["tool_calls"] = calls
     return message
+
+
+# owui_chat.native =====================================================================
+# Run events -> Open WebUI's native events.
+#
+# The host reduces the Responses API's own events to the output items that it shows and
+# stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
+# reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
+# §5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
+# and an empty `choices` delta for stream filters that look for one.
+
+_SHOWN_TYPES = frozenset({"message", "reasoning", "function_call"})
+
+_DELTA_TYPES: Mapping[str, str] = {
+    "text": "response.output_text.delta",
+    "refusal": "response.output_text.delta",
+    "summary": "response.reasoning_summary_text.delta",
+    "reasoning": "response.reasoning_text.delta",
+    "arguments": "response.function_call_arguments.delta",
+}
+
+
+class NativeView:
+    """Shows one run; `items` holds what the host has stored of it so far."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Take `now`, in seconds, for the time that a thought took."""
+        self.items: list[Item] = []
+        self._now = now
+        self._places: dict[int, int] = {}
+        self._markers: dict[int, str] = {}
+        self._started: dict[int, float] = {}
+        self._parts: dict[int, int] = {}
+
+    def show(self, event: RunEvent, marker: str = "") -> Iterator[Chunk]:
+        """Yield the events to send.
+
+        `marker` stands in front of the text that grows, or alone at the run's end.
+        """
+        match event:
+            case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
+                yield self._start(event)
+            case Grew() if event.index in self._places:
+                yield self._grow(event, marker)
+            case ItemEnded() if event.index in self._places:
+                yield self._end(event)
+            case CallAnswered() if item_type(event.item) == "function_call_output":
+                yield from self._answered(event)
+            case Noted():
+                yield status_chunk(event.sentence)
+            case RunEnded():
+                if marker:
+                    yield from self._marker_alone(marker)
+                yield from _end_of_run(event)
+
+    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        item = _shown_output(event)
+        place = len(self.items)
+        self.items.append(item)
+        yield _native("output_item.added", place, item=item)
+        yield _native("output_item.done", place, item=item)
+        for source in event.card.get("sources", ()):
+            yield host_event({"type": "source", "data": source})
+
+    def _marker_alone(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = _shown_message({"id": f"msg_kept_{place}"}, marker)
+        self.items.append(item)
+        empty = {**item, "status": "in_progress", "content": [_text_part("")]}
+        yield _native("output_item.added", place, item=empty)
+        yield _native("output_item.done", place, item=item)
+
+    def _start(self, event: ItemStarted) -> Chunk:
+        place = self._places[event.index] = len(self.items)
+        self._started[event.index] = self._now()
+        item = _begun(event.item)
+        self.items.append(item)
+        return _native("output_item.added", place, item=item)
+
+    def _grow(self, event: Grew, marker: str) -> Chunk:
+        place = self._places[event.index]
+        if marker:
+            self._markers[event.index] = marker
+        return {
+            "type": _DELTA_TYPES[event.kind],
+            "item_id": self.items[place].get("id"),
+            "output_index": place,
+            _part_name(event.kind): 0,
+            "delta": marker + self._gap(event) + event.text,
+            "choices": [{"index": 0, "delta": {}}],
+        }
+
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page sets the parts of a summary one behind the other, so all parts are
+        shown as one.
+        """
+        before = self._parts.get(event.index, event.part)
+        self._parts[event.index] = event.part
+        thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if thought and event.part != before else ""
+
+    def _end(self, event: ItemEnded) -> Chunk:
+        place = self._places[event.index]
+        match item_type(event.item):
+            case "message":
+                text = self._markers.get(event.index, "") + message_text(event.item)
+                item = _shown_message(event.item, text)
+            case "reasoning":
+                seconds = self._now() - self._started[event.index]
+                item = _shown_reasoning(event.item, round(seconds))
+            case _:
+                item = _without_secrets(event.item)
+        self.items[place] = item
+        return _native("output_item.done", place, item=item)
+
+
+def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
+    if event.usage:
+        usage = host_usage(event.usage, event.last_usage)
+        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
+    if event.ending.is_failure:
+        yield error_chunk(event.ending.sentence)
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    choices = [{"index": 0, "delta": {}}]
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": choices}
+
+
+def _part_name(kind: str) -> str:
+    return "summary_index" if kind == "summary" else "content_index"
+
+
+def _begun(item: Item) -> Item:
+    """Return an item as it begins: its texts come as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call":
+            begun |= {"arguments": ""}
+    return begun
+
+
+def _shown_message(item: Item, text: str) -> Item:
+    """Return a message with one text: refusals too are there to be read."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def _shown_reasoning(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in _parts_of(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(map(part_text, parts))
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _parts_of(content: object) -> list[Item]:
+    """Return the parts of a content; other servers send what they like."""
+    rows = content if isinstance(content, list) else []
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _shown_output(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    call_id, output = event.item["call_id"], event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
+    }
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+def _without_secrets(item: Item) -> Item:
+    """Leave out what no reader of the chat can use and nobody else should have."""
+    hidden = ("encrypted_content",)
+    return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
 
 # owui_chat.markers ====================================================================

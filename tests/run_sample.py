@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from openai_responses.endings import CUT
+from openai_responses.endings import (
+    CUT,
+)
 from openai_responses.errors import MalformedEvent
+from openai_responses.event_reader import parse_event
 from openai_responses.events import (
     Delta,
     ItemAdded,
     ItemDone,
     ResponseEnded,
     StreamEvent,
-    parse_event,
 )
 from openai_responses.items import Item, is_call, item_type
 from openai_responses.origin import Origin
@@ -31,7 +33,9 @@ from openai_responses.turn import Turn, item_texts
 from openai_responses.ulids import encode_ulid
 from owui_chat.keeping import Author, Keeping
 from owui_chat.markers import marker
-from owui_chat.native import NativeView
+from owui_chat.native import (
+    NativeView,
+)
 from owui_chat.stored import Record
 
 STREAMS = Path(__file__).parent / "streams"

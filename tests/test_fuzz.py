@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 
 import wire_events as wire
 from mutations import TooLong, mutated, spoilt, within
-from openai_responses.endings import CUT
+from openai_responses.endings import (
+    CUT,
+)
 from openai_responses.errors import InvalidRequest, MalformedEvent
-from openai_responses.events import joined_deltas, parse_event
+from openai_responses.event_reader import parse_event
+from openai_responses.events import joined_deltas
 from openai_responses.items import Item, message_text
 from openai_responses.run_events import (
     Grew,

@@ -16,6 +16,7 @@ FOLDERS = ("pipes", "pipelines")
 LAYERS = {
     "openai_responses": [
         "errors",
+        "sentences",
         "endings",
         "endpoint",
         "catalog",
@@ -23,6 +24,8 @@ LAYERS = {
         "sse",
         "items",
         "events",
+        "api_errors",
+        "event_reader",
         "origin",
         "schemas",
         "arguments",
@@ -59,6 +62,7 @@ LAYERS = {
         "keeping",
         "history",
         "prefix",
+        "host_chunks",
         "native",
         "chunks",
         "completion",

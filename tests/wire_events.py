@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from openai_responses.events import StreamEvent, parse_event
+from openai_responses.event_reader import parse_event
+from openai_responses.events import StreamEvent
 from openai_responses.sse import ServerSentEvent
 
 Item = dict[str, Any]

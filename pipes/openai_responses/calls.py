@@ -133,12 +133,12 @@ def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> Too
 async def _checked(call: Item, toolset: Toolset) -> _Ready | ToolAnswer:
     """Return a call that may run, or the answer that it gets instead."""
     name, tools = _name(call), toolset.tools
-    found = _within_size(name, _arguments(call), tools)
+    found = _ready_call(name, _arguments(call), tools)
     if isinstance(found, _Ready):
         meant = tools.meant(name, found.arguments)
         if meant is None:
             return failed_answer(f"{name} was not called: it names no tool to call.")
-        found = _within_size(*meant, tools)
+        found = _ready_call(*meant, tools)
     if isinstance(found, ToolAnswer):
         return found
     refusal = await toolset.approver.refusal(
@@ -147,7 +147,7 @@ async def _checked(call: Item, toolset: Toolset) -> _Ready | ToolAnswer:
     return found if refusal is None else failed_answer(refusal)
 
 
-def _within_size(
+def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _Ready | ToolAnswer:
     """Return a call whose arguments are as its tool wants them."""

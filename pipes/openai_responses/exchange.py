@@ -10,12 +10,8 @@ from openai_responses.compat import strict_payload
 from openai_responses.deadlines import Deadlines, Timeouts
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import MalformedEvent
-from openai_responses.events import (
-    ResponseEnded,
-    StreamEvent,
-    joined_deltas,
-    parse_event,
-)
+from openai_responses.event_reader import parse_event
+from openai_responses.events import ResponseEnded, StreamEvent, joined_deltas
 from openai_responses.request import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.run_events import Grew, RunEvent, Trace

@@ -14,9 +14,10 @@ from typing import Any
 
 import aiohttp
 
+from openai_responses.api_errors import read_api_error
 from openai_responses.clock import unix_seconds
 from openai_responses.deadlines import Deadlines, Timeouts
-from openai_responses.endings import SENTENCES, failure_sentence, refusal_sentence
+from openai_responses.endings import failure_sentence, refusal_sentence
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiError,
@@ -26,9 +27,9 @@ from openai_responses.errors import (
     Setback,
     UnreadableAnswer,
 )
-from openai_responses.events import read_api_error
 from openai_responses.retries import read_setback
 from openai_responses.routes import Trust, proxy_for
+from openai_responses.sentences import SENTENCES
 from openai_responses.sessions import Sessions
 
 _DRAIN_SECONDS = 1.0

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from openai_responses.api_errors import read_api_error
 from openai_responses.endings import (
     COMPLETED,
     Ending,
@@ -35,7 +36,6 @@ from openai_responses.events import (
     StreamError,
     StreamEvent,
     Whole,
-    read_api_error,
 )
 from openai_responses.items import Item, item_type
 from openai_responses.run_events import (

@@ -12,7 +12,11 @@ from openai_responses.run_events import (
     RunEnded,
     RunEvent,
 )
-from owui_chat.native import Chunk, error_chunk, host_usage
+from owui_chat.host_chunks import (
+    Chunk,
+    error_chunk,
+    host_usage,
+)
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 

@@ -11,7 +11,10 @@ from openai_responses.items import (
 from openai_responses.run_events import RunEnded
 from openai_responses.turn import item_texts
 from owui_chat.chunks import chat_tool_call, finish_reason
-from owui_chat.native import error_chunk, host_usage
+from owui_chat.host_chunks import (
+    error_chunk,
+    host_usage,
+)
 
 
 def completion(

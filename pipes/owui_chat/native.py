@@ -20,7 +20,13 @@ from openai_responses.run_events import (
     RunEnded,
     RunEvent,
 )
-from openai_responses.usage import Usage
+from owui_chat.host_chunks import (
+    Chunk,
+    error_chunk,
+    host_event,
+    host_usage,
+    status_chunk,
+)
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", "function_call"})
 
@@ -31,8 +37,6 @@ _DELTA_TYPES: Mapping[str, str] = {
     "reasoning": "response.reasoning_text.delta",
     "arguments": "response.function_call_arguments.delta",
 }
-
-Chunk = dict[str, Any]
 
 
 class NativeView:
@@ -76,7 +80,7 @@ class NativeView:
         yield _native("output_item.added", place, item=item)
         yield _native("output_item.done", place, item=item)
         for source in event.card.get("sources", ()):
-            yield _host_event({"type": "source", "data": source})
+            yield host_event({"type": "source", "data": source})
 
     def _marker_alone(self, marker: str) -> Iterator[Chunk]:
         """Yield a message of its own for items that no text followed."""
@@ -131,56 +135,6 @@ class NativeView:
                 item = _without_secrets(event.item)
         self.items[place] = item
         return _native("output_item.done", place, item=item)
-
-
-def host_usage(usage: Usage, last: Usage | None) -> dict[str, Any]:
-    """Return the counts as the host stores them with a message.
-
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
-    """
-    newest = last or usage
-    return {
-        "input_tokens": usage.input,
-        "output_tokens": usage.output,
-        "total_tokens": usage.total,
-        "prompt_tokens": newest.input,
-        "completion_tokens": newest.output,
-        "input_tokens_details": {
-            "cached_tokens": usage.cached,
-            "cache_write_tokens": usage.cache_writes,
-        },
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-    }
-
-
-def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
-
-    It has no `choices`: with them the host does not look at `error`.
-    """
-    return {"error": {"message": sentence}}
-
-
-def status_chunk(sentence: str) -> Chunk:
-    """Return a status line above the answer; the host stores it."""
-    data = {"description": sentence, "done": True}
-    return _host_event({"type": "status", "data": data})
-
-
-def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
-    data = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return _host_event({"type": "source", "data": data})
-
-
-def _host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
-    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
 def _end_of_run(event: RunEnded) -> Iterator[Chunk]:

@@ -14,7 +14,6 @@ from openai.types.responses.response import IncompleteDetails
 from openai_responses.endings import (
     COMPLETED,
     CUT,
-    SENTENCES,
     Ending,
     EndingKind,
     ending_of_exception,
@@ -36,6 +35,7 @@ from openai_responses.errors import (
     UnreadableAnswer,
 )
 from openai_responses.retries import QUOTA_CODES
+from openai_responses.sentences import SENTENCES
 
 CANARY = "sk-proj-CANARY123"
 MODEL = "gpt-5.6-sol"

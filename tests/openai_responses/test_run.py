@@ -11,7 +11,11 @@ import pytest
 from aiohttp import web
 
 import wire_events as wire
-from openai_responses.endings import COMPLETED, CUT, EndingKind
+from openai_responses.endings import (
+    COMPLETED,
+    CUT,
+    EndingKind,
+)
 from openai_responses.endpoint import Endpoint
 from openai_responses.exchange import Limits
 from openai_responses.run import run

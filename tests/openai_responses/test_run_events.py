@@ -3,7 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses.endings import COMPLETED
+from openai_responses.endings import (
+    COMPLETED,
+)
 from openai_responses.run_events import (
     Grew,
     ItemEnded,

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from openai_responses.endings import Ending
+from openai_responses.endings import (
+    Ending,
+)
 from openai_responses.errors import MalformedEvent
-from openai_responses.events import ResponseEnded, parse_event
+from openai_responses.event_reader import parse_event
+from openai_responses.events import ResponseEnded
 from openai_responses.items import Item
 from openai_responses.run_events import (
     Grew,

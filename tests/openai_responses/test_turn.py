@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 import wire_events as wire
-from openai_responses.endings import COMPLETED
+from openai_responses.endings import (
+    COMPLETED,
+)
 from openai_responses.items import Item
 from openai_responses.run_events import (
     Grew,

@@ -5,12 +5,18 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from openai_responses.endings import CUT, Ending, ending_of_incomplete
+from openai_responses.endings import (
+    CUT,
+    Ending,
+    ending_of_incomplete,
+)
 from openai_responses.items import Item, item_type, message_text
 from openai_responses.run_events import Noted, RunEnded, RunEvent
 from openai_responses.usage import Usage
 from owui_chat.chunks import ChunkView, chat_tool_call, finish_reason
-from owui_chat.native import error_chunk
+from owui_chat.host_chunks import (
+    error_chunk,
+)
 from run_sample import (
     TRANSCRIPTS,
     call,

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from host_functions import HostFunctions
-from openai_responses.endings import CUT, Ending
+from openai_responses.endings import (
+    CUT,
+    Ending,
+)
 from openai_responses.items import Item, message_text
 from openai_responses.run_events import (
     CallAnswered,
@@ -20,13 +23,15 @@ from openai_responses.run_events import (
     TurnEnded,
 )
 from openai_responses.usage import Usage
-from owui_chat.markers import has_marker, marker
-from owui_chat.native import (
-    NativeView,
+from owui_chat.host_chunks import (
     error_chunk,
     host_usage,
     source_chunk,
     status_chunk,
+)
+from owui_chat.markers import has_marker, marker
+from owui_chat.native import (
+    NativeView,
 )
 from run_sample import (
     TRANSCRIPTS,

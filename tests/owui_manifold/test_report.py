@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from asked_sample import MODEL, RUN_ID, TOOL, asked_of, chat
-from openai_responses.endings import COMPLETED, CUT, ending_of_failure
+from openai_responses.endings import (
+    COMPLETED,
+    CUT,
+    ending_of_failure,
+)
 from openai_responses.errors import ApiError
 from openai_responses.run_events import Noted, RunEnded, Trace
 from openai_responses.usage import Usage

@@ -1,0 +1,198 @@
+"""A server-sent event, read as one of the stream events that we act on.
+
+Events are told apart by their `type` alone; the `event:` line only repeats it.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from openai_responses.api_errors import read_api_error
+from openai_responses.errors import MalformedEvent
+from openai_responses.events import (
+    Delta,
+    ItemAdded,
+    ItemDone,
+    ResponseEnded,
+    StreamError,
+    StreamEvent,
+    Unknown,
+    Whole,
+)
+from openai_responses.sse import ServerSentEvent
+
+_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+
+KNOWN_TYPES = frozenset(
+    {
+        "error",
+        "response.audio.delta",
+        "response.audio.done",
+        "response.audio.transcript.delta",
+        "response.audio.transcript.done",
+        "response.code_interpreter_call.completed",
+        "response.code_interpreter_call.in_progress",
+        "response.code_interpreter_call.interpreting",
+        "response.code_interpreter_call_code.delta",
+        "response.code_interpreter_call_code.done",
+        "response.compaction.compacting",
+        "response.completed",
+        "response.content_part.added",
+        "response.content_part.done",
+        "response.created",
+        "response.custom_tool_call_input.delta",
+        "response.custom_tool_call_input.done",
+        "response.failed",
+        "response.file_search_call.completed",
+        "response.file_search_call.in_progress",
+        "response.file_search_call.searching",
+        "response.function_call_arguments.delta",
+        "response.function_call_arguments.done",
+        "response.image_generation_call.completed",
+        "response.image_generation_call.generating",
+        "response.image_generation_call.in_progress",
+        "response.image_generation_call.partial_image",
+        "response.in_progress",
+        "response.incomplete",
+        "response.mcp_call.completed",
+        "response.mcp_call.failed",
+        "response.mcp_call.in_progress",
+        "response.mcp_call_arguments.delta",
+        "response.mcp_call_arguments.done",
+        "response.mcp_list_tools.completed",
+        "response.mcp_list_tools.failed",
+        "response.mcp_list_tools.in_progress",
+        "response.output_item.added",
+        "response.output_item.done",
+        "response.output_text.annotation.added",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.queued",
+        "response.reasoning_summary_part.added",
+        "response.reasoning_summary_part.done",
+        "response.reasoning_summary_text.delta",
+        "response.reasoning_summary_text.done",
+        "response.reasoning_text.delta",
+        "response.reasoning_text.done",
+        "response.refusal.delta",
+        "response.refusal.done",
+        "response.shell_call_command.added",
+        "response.shell_call_command.delta",
+        "response.shell_call_command.done",
+        "response.shell_call_output_content.delta",
+        "response.shell_call_output_content.done",
+        "response.web_search_call.completed",
+        "response.web_search_call.in_progress",
+        "response.web_search_call.searching",
+    }
+)
+"""The 59 event types of the API as of 2026-11-21; a new one is worth a debug line."""
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    if event.data == "[DONE]":  # other servers end their streams with it
+        return Unknown("[DONE]")
+    try:
+        wire = json.loads(event.data)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        raise MalformedEvent("The server sent an event that is not JSON.") from None
+    if not isinstance(wire, dict):
+        raise MalformedEvent("The server sent an event that is not an object.")
+    kind = wire.get("type") or event.event
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return Unknown(str(kind))
+    try:
+        return read(wire)
+    except (KeyError, TypeError, AttributeError):
+        raise MalformedEvent(
+            f"The server sent a {kind} event without the fields it must have."
+        ) from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _index(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _delta_reader(kind: str, part: str) -> _Reader:
+    """Return the reader of a delta whose place in its item is named by `part`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return Delta(kind, _index(wire["output_index"]), place, _text(wire["delta"]))
+
+    return read
+
+
+def _whole_reader(kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a `*.done` event that holds the whole text in `field`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
+
+    return read
+
+
+def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _ended_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return ResponseEnded(status, _object(wire["response"]))
+
+    return read
+
+
+def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+    # The flat shape has its own `type`, which says "error" and nothing more.
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+_READERS: Mapping[str, _Reader] = {
+    "response.output_text.delta": _delta_reader("text", "content_index"),
+    "response.output_text.done": _whole_reader("text", "content_index", "text"),
+    "response.refusal.delta": _delta_reader("refusal", "content_index"),
+    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
+    "response.reasoning_summary_text.done": _whole_reader(
+        "summary", "summary_index", "text"
+    ),
+    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
+    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
+    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.function_call_arguments.done": _whole_reader(
+        "arguments", "part", "arguments"
+    ),
+    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
+    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": _ended_reader("completed"),
+    "response.incomplete": _ended_reader("incomplete"),
+    "response.failed": _ended_reader("failed"),
+    "error": _read_error,
+}

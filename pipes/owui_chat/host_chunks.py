@@ -1,0 +1,57 @@
+"""The chunks that Open WebUI understands beside an answer's text."""
+
+from typing import Any
+
+from openai_responses.usage import Usage
+
+Chunk = dict[str, Any]
+
+
+def host_usage(usage: Usage, last: Usage | None) -> dict[str, Any]:
+    """Return the counts as the host stores them with a message.
+
+    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
+    the chat, so those two are of the last turn alone (open-webui.md §14).
+    """
+    newest = last or usage
+    return {
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "total_tokens": usage.total,
+        "prompt_tokens": newest.input,
+        "completion_tokens": newest.output,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_writes,
+        },
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+    }
+
+
+def error_chunk(sentence: str) -> Chunk:
+    """Return the chunk that marks the message as failed and keeps its text.
+
+    It has no `choices`: with them the host does not look at `error`.
+    """
+    return {"error": {"message": sentence}}
+
+
+def status_chunk(sentence: str) -> Chunk:
+    """Return a status line above the answer; the host stores it."""
+    data = {"description": sentence, "done": True}
+    return host_event({"type": "status", "data": data})
+
+
+def source_chunk(name: str, text: str) -> Chunk:
+    """Return a source below the answer, which opens to show `text`."""
+    data = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return host_event({"type": "source", "data": data})
+
+
+def host_event(event: dict[str, Any]) -> Chunk:
+    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
