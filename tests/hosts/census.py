@@ -15,23 +15,27 @@ class Pipe:
         return [{"id": "count", "name": "Count"}]
 
     async def pipe(self, body: dict) -> str:  # type: ignore[type-arg]
-        """Count sessions that are not closed, their sockets, and tasks of ours."""
+        """Count what the function whose id was said holds: sessions, sockets, logs."""
         gc.collect()
-        pools = [one for one in gc.get_objects() if type(one).__name__ == "_Pool"]
-        pools = [one for one in pools if hasattr(one, "_lent")]
-        open_ones = [one._session for one in pools if one._session is not None]
-        names = [str(task.get_coro()) for task in asyncio.all_tasks()]
+        owner = f"function_{body['messages'][-1]['content']}_"
+        theirs = [one for one in gc.get_objects() if _module(one).startswith(owner)]
+        pools = [one for one in theirs if type(one).__name__ == "_Pool"]
+        opened = [one._session for one in pools if one._session is not None]
+        frames = [getattr(t.get_coro(), "cr_frame", None) for t in asyncio.all_tasks()]
+        names = [frame.f_globals.get("__name__", "") for frame in frames if frame]
         return json.dumps(
             {
-                "sessions": len(open_ones),
-                "idle_sockets": sum(_sockets(one.connector) for one in open_ones),
+                "sessions": len(opened),
+                "idle_sockets": sum(_sockets(one.connector) for one in opened),
                 "lent": sum(one._lent for one in pools),
-                "tasks": len([n for n in names if "Pipe." in n or "Connections" in n]),
-                "runs": len(
-                    [o for o in gc.get_objects() if type(o).__name__ == "RunLog"]
-                ),
+                "tasks": len([name for name in names if name.startswith(owner)]),
+                "runs": len([one for one in theirs if type(one).__name__ == "RunLog"]),
             }
         )
+
+
+def _module(one: object) -> str:
+    return str(getattr(type(one), "__module__", ""))
 
 
 def _sockets(connector: object) -> int:

@@ -86,8 +86,9 @@ async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> li
 async def copy_of_pipe(
     admin: User, pipe_source: str, pipe_valves: dict[str, str]
 ) -> list[str]:
-    """The same file under another id."""
-    return await install_pipe(admin, "a_second_copy", pipe_source, pipe_valves)
+    """The same file under another id, with a model whose name no other has."""
+    valves = {**pipe_valves, "MODEL_ID": "gpt-6-luna"}
+    return await install_pipe(admin, "a_second_copy", pipe_source, valves)
 
 
 @pytest_asyncio.fixture

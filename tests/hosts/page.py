@@ -116,6 +116,8 @@ class ChatPage:
     async def choose_model(self, name: str) -> None:
         """In the menu beside the chat input, where models go by their names."""
         await self.page.locator("#model-selector-model-button").click()
+        # The menu draws only what fits; typing narrows it down.
+        await self.page.keyboard.type(name)
         await self.page.get_by_role("option").get_by_text(name, exact=True).click()
         await self.page.get_by_label(f"Selected model: {name}").wait_for()
 
