@@ -32,7 +32,7 @@ from hosts.test_plain_http import (
     test_a_stream_of_chat_chunks,
     test_one_complete_result,
 )
-from hosts.test_tools_delegated import (
+from hosts.test_tool_rounds import (
     test_reasoning_survives_the_rounds_and_the_turn,
     test_the_card_is_the_hosts_own,
 )

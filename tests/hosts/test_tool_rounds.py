@@ -1,8 +1,10 @@
-"""Rounds in which Open WebUI runs the tools and calls the pipe again."""
+"""Rounds of the host's builtin tools, run by the pipe and run by Open WebUI."""
 
 import json
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
@@ -13,6 +15,13 @@ from simulator import Simulator
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = "openai_responses.gpt-6.2-sol"
+
+
+@pytest_asyncio.fixture(params=["pipe", "open_webui"], autouse=True)
+async def runner(admin: User, request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """Who runs the tools: what is sent and stored is the same."""
+    async with valves_changed(admin, "openai_responses", TOOL_EXECUTION=request.param):
+        yield
 
 
 @pytest.mark.asyncio

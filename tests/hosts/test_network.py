@@ -1,0 +1,100 @@
+"""The way to the server: certificates, proxies, silence, nonsense on the wire."""
+
+import asyncio
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from certificates import bundle_of, server_side
+from forward_proxy import ForwardProxy
+from hosts.pipes import valves_changed
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import Simulator
+from upstream import Upstream, streaming
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.1-sol"
+WIRE = (Path(__file__).parents[1] / "streams/short.sse").read_bytes()
+CANARY = "canary-of-the-proxy"
+
+
+async def answered(tab: Tab, admin: User, **valves: Any) -> tuple[str, str]:
+    """The text of an answer and the sentence under it."""
+    async with valves_changed(admin, PIPE, MAX_RETRIES=0, **valves):
+        turn = await tab.send(MODEL, "hello", seconds=60)
+    stored = await tab.message(turn)
+    error = stored.get("error") or {"content": {"message": ""}}
+    return stored.get("content") or "", str(error["content"]["message"])
+
+
+@pytest.mark.asyncio
+async def test_a_certificate_that_nobody_knows(
+    tab: Tab, admin: User, tmp_path: Path
+) -> None:
+    """Refused by name; trusted with its bundle, or without a check."""
+    authority = trustme.CA()
+    bundle = bundle_of(authority, tmp_path / "ca.pem")
+    async with Upstream(streaming(WIRE), server_side(authority)) as upstream:
+        address = {"BASE_URL": upstream.base_url}
+        _, refused = await answered(tab, admin, **address)
+        with_bundle, _ = await answered(tab, admin, CA_BUNDLE=bundle, **address)
+        unchecked, _ = await answered(tab, admin, VERIFY_SSL=False, **address)
+
+    assert "certificate of 127.0.0.1 is not trusted" in refused
+    assert "Turn 1." in with_bundle
+    assert "Turn 1." in unchecked
+
+
+@pytest.mark.asyncio
+async def test_a_proxy_on_the_way(tab: Tab, admin: User) -> None:
+    """It is asked with its password, which nobody sees when it refuses."""
+    basic = f"Basic {b64encode(f'user:{CANARY}'.encode()).decode()}"
+    base_url = {"BASE_URL": "http://model.test/v1"}
+    async with Upstream(streaming(WIRE)) as upstream:
+        port = int(upstream.base_url.split(":")[2].split("/")[0])
+        async with ForwardProxy(port, basic) as proxy:
+            right = f"http://user:{CANARY}@{proxy.host}"
+            text, _ = await answered(tab, admin, PROXY=right, **base_url)
+            wrong = f"http://user:{CANARY}-wrong@{proxy.host}"
+            _, refused = await answered(tab, admin, PROXY=wrong, **base_url)
+
+    assert "Turn 1." in text
+    assert "check PROXY" in refused
+    assert CANARY not in refused
+
+
+@pytest.mark.asyncio
+async def test_an_event_that_cannot_be_read(tab: Tab, admin: User) -> None:
+    """What came before it is kept."""
+    half = WIRE[: WIRE.index(b"event: response.output_text.done")]
+    async with Upstream(streaming(half, b"data: {nonsense\n\n")) as upstream:
+        text, sentence = await answered(tab, admin, BASE_URL=upstream.base_url)
+
+    assert "Turn 1." in text
+    assert "something that cannot be read" in sentence
+
+
+@pytest.mark.asyncio
+async def test_two_silences(tab: Tab, admin: User, simulator: Simulator) -> None:
+    """At the beginning and in the middle, each with a limit and a sentence."""
+    limits = {"FIRST_EVENT_TIMEOUT_SECONDS": 30, "IDLE_TIMEOUT_SECONDS": 30}
+    async with valves_changed(admin, PIPE, MAX_RETRIES=0, **limits):
+        turns = [
+            await tab.begin(MODEL, "sim:chat,wait=60000 hello"),
+            await tab.begin(MODEL, "sim:stall hello"),
+        ]
+        for turn in turns:
+            await asyncio.wait_for(turn.finished.wait(), 50)
+            await tab.settle(turn)
+
+    stored = [await tab.message(turn) for turn in turns]
+    first, middle = (message["error"]["content"]["message"] for message in stored)
+    assert "said nothing for too long" in first
+    assert "fell silent in the middle" in middle
+    assert "This is turn 1." in stored[1]["content"]
