@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from joining import joined
 from openai_responses.events import (
     Delta,
     ItemAdded,
@@ -11,7 +12,6 @@ from openai_responses.events import (
     Whole,
     joined_deltas,
 )
-from openai_responses.run_events import joined
 from openai_responses.turn import Turn
 
 ADDED = [ItemAdded(index, {"type": "message", "id": f"m{index}"}) for index in (0, 1)]

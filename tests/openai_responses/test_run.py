@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 import wire_events as wire
+from joining import joined
 from openai_responses.endings import (
     COMPLETED,
     CUT,
@@ -25,7 +26,6 @@ from openai_responses.run_events import (
     RunEvent,
     Trace,
     TurnEnded,
-    joined,
 )
 from openai_responses.transport import Connections
 from openai_responses.usage import Usage

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from joining import joined
 from openai_responses.endings import (
     COMPLETED,
 )
@@ -13,7 +14,6 @@ from openai_responses.run_events import (
     RunEnded,
     RunEvent,
     TurnEnded,
-    joined,
 )
 
 START = ItemStarted(0, {"type": "message"})

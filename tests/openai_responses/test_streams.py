@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from joining import joined
 from openai_responses.endings import (
     Ending,
 )
@@ -21,7 +22,6 @@ from openai_responses.run_events import (
     ItemEnded,
     ItemStarted,
     RunEvent,
-    joined,
 )
 from openai_responses.sse import EventStreamDecoder, ServerSentEvent
 from openai_responses.turn import Turn, item_texts

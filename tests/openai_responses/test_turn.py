@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import wire_events as wire
+from joining import joined
 from openai_responses.endings import (
     COMPLETED,
 )
@@ -15,7 +16,6 @@ from openai_responses.run_events import (
     ItemStarted,
     RunEvent,
     TurnEnded,
-    joined,
 )
 from openai_responses.turn import Turn, item_texts
 from openai_responses.usage import Usage

@@ -1,0 +1,23 @@
+"""Run events, joined as a whole, so that any chunking of a stream compares equal."""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from openai_responses.run_events import Grew, RunEvent
+
+
+def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
+    """Return `events` with neighbouring growth of one text as one event."""
+    out: list[RunEvent] = []
+    for place, neighbours in groupby(events, _place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Grew)]
+            out.append(Grew(*place, "".join(texts)))
+    return out
+
+
+def _place(event: RunEvent) -> tuple[int, str, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    return (event.index, event.kind, event.part) if isinstance(event, Grew) else None
