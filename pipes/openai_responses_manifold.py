@@ -822,8 +822,13 @@ def message_text(item: Mapping[str, Any]) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
-    return "".join(part_text(part) for part in parts if isinstance(part, dict))
+    return "".join(map(part_text, content_parts(content)))
+
+
+def content_parts(content: object) -> list[Item]:
+    """Return the parts of a content; other servers send what they like."""
+    rows = content if isinstance(content, list) else []
+    return [row for row in rows if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
@@ -840,8 +845,7 @@ def replayed(item: Item) -> Item:
     """
     kept = {key: value for key, value in item.items() if _is_replayed(key, value)}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        parts = [part for part in kept["content"] if isinstance(part, dict)]
-        kept["content"] = [_replayed_part(part) for part in parts]
+        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
     return kept
 
 
@@ -1859,8 +1863,8 @@ def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
 #
 # "Kept for later" is shown when the item is known: the name of a call comes from the
 # item alone (responses-api.md §3). What follows the end of the response is ignored in
-# every state. Texts that end are authoritative: what a person has
-# not seen of them yet is shown, and the ended item is the wire's own dict.
+# every state. Texts that end are authoritative: what a person has not seen of them yet
+# is shown, and the ended item is the wire's own dict.
 
 _Place = tuple[str, int]
 
@@ -3323,15 +3327,20 @@ def _misfit(
 
 
 def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str | None:
-    kinds = node.get("type")
-    wanted = [kinds] if isinstance(kinds, str) else kinds if kinds else []
-    known = [kind for kind in wanted if kind in _TYPES]
-    if known and not any(_TYPES[kind](value) for kind in known):
-        return f"{path or 'object'} must be {_listed(known)}"
+    """Hold a value against the type of a schema, then against what it may be."""
+    place = path or "object"
+    kinds = _known_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return f"{path or 'object'} must be one of {_listed(list(map(repr, allowed)))}"
+        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
     return None
+
+
+def _known_types(said: Any) -> list[str]:
+    kinds = [said] if isinstance(said, str) else said or []
+    return [kind for kind in kinds if kind in _TYPES]
 
 
 def _in_object(
@@ -4649,17 +4658,11 @@ def _shown_reasoning(item: Item, seconds: int) -> Item:
     """Return a thought with its texts as one part each, and how long it took."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
-        parts = [part for part in _parts_of(item.get(key)) if part_text(part)]
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
             text = "\n\n".join(map(part_text, parts))
             shown[key] = [{**parts[0], "text": text}]
     return shown
-
-
-def _parts_of(content: object) -> list[Item]:
-    """Return the parts of a content; other servers send what they like."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
 
 
 def _shown_output(event: CallAnswered) -> Item:
@@ -5640,6 +5643,14 @@ class Valves(BaseModel):
         """
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
+    def remembers_reasoning(self) -> bool:
+        """Say whether reasoning is kept in the chat, for later turns."""
+        return self.PERSIST_REASONING_TOKENS == "conversation"
+
+    def carries_reasoning(self) -> bool:
+        """Say whether reasoning is given back between the tool rounds of an answer."""
+        return self.PERSIST_REASONING_TOKENS != "disabled"
+
     def writes_audit_log(self) -> bool:
         """Say whether the audit log is on, by valve or by environment."""
         by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
@@ -5933,7 +5944,6 @@ class HostTools:
     ) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
-        messages = self._around.body.get("messages") or []
         files = self._around.metadata.get("files") or []
         messages = self._around.body.get("messages") or []
         function = await updated_tool(tool["callable"], messages, files)
@@ -6311,7 +6321,7 @@ def chosen_settings(
         summary=None if summary == "disabled" or refused.summary else summary,
         verbosity=_chosen(user.VERBOSITY, None),
         stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
+        encrypted_reasoning=valves.carries_reasoning(),
         tools=tools,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
     )
@@ -6335,7 +6345,7 @@ def toolset_of(
         log,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
         most_calls=valves.MAX_TOOL_CALLS,
-        carries_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
+        carries_reasoning=valves.carries_reasoning(),
     )
 
 
@@ -6594,9 +6604,8 @@ def _input(
     continued = continued_input(before, stretches) if before else None
     if continued is not None:
         return continued
-    remembers = asked.valves.PERSIST_REASONING_TOKENS == "conversation"
-    records = store.records if store else {}
-    return build_input(stretches, records, origin if remembers else None)
+    reader = origin if asked.valves.remembers_reasoning() else None
+    return build_input(stretches, store.records if store else {}, reader)
 
 
 def _toolset(asked: Asked, offered: Offered) -> Toolset | None:
@@ -6706,8 +6715,7 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
 
 
 def _author(job: Job) -> Author:
-    caller = job.asked.caller
-    remembers = job.asked.valves.PERSIST_REASONING_TOKENS == "conversation"
+    caller, remembers = job.asked.caller, job.asked.valves.remembers_reasoning()
     return Author(caller.host_model, caller.message_id, job.origin, remembers)
 
 
@@ -6737,7 +6745,7 @@ def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     delegates = job.toolset is None and asked.caller.host_reads
     if not (delegates and asked.state and any(map(is_call, ended.output))):
         return keeping.rest()
-    within_run = asked.valves.PERSIST_REASONING_TOKENS != "disabled"
+    within_run = asked.valves.carries_reasoning()
     received = tuple(given_back(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
     handed_over = Round(sent, received, tuple(keeping.pending))

@@ -109,15 +109,20 @@ def _misfit(
 
 
 def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str | None:
-    kinds = node.get("type")
-    wanted = [kinds] if isinstance(kinds, str) else kinds if kinds else []
-    known = [kind for kind in wanted if kind in _TYPES]
-    if known and not any(_TYPES[kind](value) for kind in known):
-        return f"{path or 'object'} must be {_listed(known)}"
+    """Hold a value against the type of a schema, then against what it may be."""
+    place = path or "object"
+    kinds = _known_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return f"{path or 'object'} must be one of {_listed(list(map(repr, allowed)))}"
+        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
     return None
+
+
+def _known_types(said: Any) -> list[str]:
+    kinds = [said] if isinstance(said, str) else said or []
+    return [kind for kind in kinds if kind in _TYPES]
 
 
 def _in_object(

@@ -51,8 +51,13 @@ def message_text(item: Mapping[str, Any]) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
-    return "".join(part_text(part) for part in parts if isinstance(part, dict))
+    return "".join(map(part_text, content_parts(content)))
+
+
+def content_parts(content: object) -> list[Item]:
+    """Return the parts of a content; other servers send what they like."""
+    rows = content if isinstance(content, list) else []
+    return [row for row in rows if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
@@ -69,8 +74,7 @@ def replayed(item: Item) -> Item:
     """
     kept = {key: value for key, value in item.items() if _is_replayed(key, value)}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        parts = [part for part in kept["content"] if isinstance(part, dict)]
-        kept["content"] = [_replayed_part(part) for part in parts]
+        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
     return kept
 
 

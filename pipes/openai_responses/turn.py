@@ -12,8 +12,8 @@ Events in, run events out, no effect anywhere. An item is *unknown* until its
 
 "Kept for later" is shown when the item is known: the name of a call comes from the
 item alone (responses-api.md §3). What follows the end of the response is ignored in
-every state. Texts that end are authoritative: what a person has
-not seen of them yet is shown, and the ended item is the wire's own dict.
+every state. Texts that end are authoritative: what a person has not seen of them yet
+is shown, and the ended item is the wire's own dict.
 """
 
 from collections.abc import Iterator, Mapping

@@ -10,7 +10,13 @@ and an empty `choices` delta for stream filters that look for one.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from openai_responses.items import Item, item_type, message_text, part_text
+from openai_responses.items import (
+    Item,
+    content_parts,
+    item_type,
+    message_text,
+    part_text,
+)
 from openai_responses.run_events import (
     CallAnswered,
     Grew,
@@ -184,17 +190,11 @@ def _shown_reasoning(item: Item, seconds: int) -> Item:
     """Return a thought with its texts as one part each, and how long it took."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
-        parts = [part for part in _parts_of(item.get(key)) if part_text(part)]
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
             text = "\n\n".join(map(part_text, parts))
             shown[key] = [{**parts[0], "text": text}]
     return shown
-
-
-def _parts_of(content: object) -> list[Item]:
-    """Return the parts of a content; other servers send what they like."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
 
 
 def _shown_output(event: CallAnswered) -> Item:

@@ -45,8 +45,7 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
 
 
 def _author(job: Job) -> Author:
-    caller = job.asked.caller
-    remembers = job.asked.valves.PERSIST_REASONING_TOKENS == "conversation"
+    caller, remembers = job.asked.caller, job.asked.valves.remembers_reasoning()
     return Author(caller.host_model, caller.message_id, job.origin, remembers)
 
 
@@ -76,7 +75,7 @@ def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     delegates = job.toolset is None and asked.caller.host_reads
     if not (delegates and asked.state and any(map(is_call, ended.output))):
         return keeping.rest()
-    within_run = asked.valves.PERSIST_REASONING_TOKENS != "disabled"
+    within_run = asked.valves.carries_reasoning()
     received = tuple(given_back(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
     handed_over = Round(sent, received, tuple(keeping.pending))

@@ -112,7 +112,6 @@ class HostTools:
     ) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
-        messages = self._around.body.get("messages") or []
         files = self._around.metadata.get("files") or []
         messages = self._around.body.get("messages") or []
         function = await updated_tool(tool["callable"], messages, files)

@@ -135,9 +135,8 @@ def _input(
     continued = continued_input(before, stretches) if before else None
     if continued is not None:
         return continued
-    remembers = asked.valves.PERSIST_REASONING_TOKENS == "conversation"
-    records = store.records if store else {}
-    return build_input(stretches, records, origin if remembers else None)
+    reader = origin if asked.valves.remembers_reasoning() else None
+    return build_input(stretches, store.records if store else {}, reader)
 
 
 def _toolset(asked: Asked, offered: Offered) -> Toolset | None:

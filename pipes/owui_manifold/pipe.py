@@ -24,14 +24,8 @@ from openai_responses.transport import Connections
 from openai_responses.ulids import new_ulid
 from owui_chat.chunks import ChunkView
 from owui_chat.completion import completion, completion_text
-from owui_chat.host_chunks import (
-    Chunk,
-    error_chunk,
-    source_chunk,
-)
-from owui_chat.native import (
-    NativeView,
-)
+from owui_chat.host_chunks import Chunk, error_chunk, source_chunk
+from owui_chat.native import NativeView
 from owui_chat.tasks import task_result
 from owui_manifold.answer import told
 from owui_manifold.caller import read_caller

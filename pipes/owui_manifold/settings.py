@@ -87,7 +87,7 @@ def chosen_settings(
         summary=None if summary == "disabled" or refused.summary else summary,
         verbosity=_chosen(user.VERBOSITY, None),
         stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
+        encrypted_reasoning=valves.carries_reasoning(),
         tools=tools,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
     )
@@ -111,7 +111,7 @@ def toolset_of(
         log,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
         most_calls=valves.MAX_TOOL_CALLS,
-        carries_reasoning=valves.PERSIST_REASONING_TOKENS != "disabled",
+        carries_reasoning=valves.carries_reasoning(),
     )
 
 

@@ -204,6 +204,14 @@ class Valves(BaseModel):
         """
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
+    def remembers_reasoning(self) -> bool:
+        """Say whether reasoning is kept in the chat, for later turns."""
+        return self.PERSIST_REASONING_TOKENS == "conversation"
+
+    def carries_reasoning(self) -> bool:
+        """Say whether reasoning is given back between the tool rounds of an answer."""
+        return self.PERSIST_REASONING_TOKENS != "disabled"
+
     def writes_audit_log(self) -> bool:
         """Say whether the audit log is on, by valve or by environment."""
         by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
