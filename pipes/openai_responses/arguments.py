@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from openai_responses.schemas import referred
+from openai_responses.schema_parts import referred
 
 _DEEPEST_ARGUMENT = 40
 

@@ -6,83 +6,28 @@ the log alone, because it may quote what the model must not see.
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
 
-from openai_responses.approvals import Approver
 from openai_responses.arguments import argument_complaint, without_nulls
-from openai_responses.items import CALL_OUTPUTS, Item, item_type
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """What a tool returned.
-
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
-    """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
-
-    def meant(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
-
-        A tool that only passes calls on names another one; None if it names none.
-        """
-
-    def waits_for_people(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
-        """Run a tool; whatever it raises is a failure of the tool."""
+from openai_responses.items import Item, item_type
+from openai_responses.toolset import (
+    CallableTools,
+    ToolAnswer,
+    Toolset,
+    failed_answer,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
     """A call that may run: of which tool, with which arguments."""
 
+    call_id: str
     name: str
     arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    batch_seconds: float = 600.0
-    characters: int = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """What a run needs to answer calls itself.
-
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them.
-    """
-
-    tools: CallableTools
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
-    log: Callable[[str], object] = field(default=str)
-    rounds: int = 10
-    most_calls: int = 100
-    carries_reasoning: bool = True
 
 
 async def run_calls(
@@ -94,25 +39,54 @@ async def run_calls(
     them in another one next time. Every call is answered exactly once. Closing the
     generator cancels what runs.
     """
+    found = [_checked(call, toolset.tools) for call in calls]
+    clock = _Clock(toolset.limits.batch_seconds)
     slots = asyncio.Semaphore(toolset.limits.at_once)
-    checked = [await _checked(call, toolset) for call in calls]
-    tasks = [asyncio.create_task(_answer(found, toolset, slots)) for found in checked]
+    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
     limited = [
         task
-        for found, task in zip(checked, tasks, strict=True)
-        if not _is_peoples(found, toolset)
+        for one, task in zip(found, tasks, strict=True)
+        if not _is_peoples(one, toolset)
     ]
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + toolset.limits.batch_seconds
     try:
         for call, task in zip(calls, tasks, strict=True):
-            left = deadline - loop.time() if task in limited else None
-            await asyncio.wait([task], timeout=left)
+            await (clock.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
                 _cancel(limited)  # together: none may begin in the place of another
             yield call, _result(task, call, toolset)
     finally:
         _cancel(tasks)
+
+
+class _Clock:
+    """The time that a batch has left; it stands still while a person is asked."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds
+        self._asking = asyncio.Lock()
+
+    @asynccontextmanager
+    async def question(self) -> AsyncGenerator[None, None]:
+        """Stand still for a question to a person; one is asked after another."""
+        async with self._asking:
+            began = self._loop.time()
+            try:
+                yield
+            finally:
+                self._end += self._loop.time() - began
+
+    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+        """Wait until a task is done or the time is used up."""
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:  # what the question took comes back
+                    continue
+            else:
+                return
 
 
 def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
@@ -130,25 +104,25 @@ def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> Too
     )
 
 
-async def _checked(call: Item, toolset: Toolset) -> _Ready | ToolAnswer:
+def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
     """Return a call that may run, or the answer that it gets instead."""
-    name, tools = _name(call), toolset.tools
-    found = _ready_call(name, _arguments(call), tools)
-    if isinstance(found, _Ready):
-        meant = tools.meant(name, found.arguments)
-        if meant is None:
-            return failed_answer(f"{name} was not called: it names no tool to call.")
-        found = _ready_call(*meant, tools)
+    name, call_id = _name(call), str(call["call_id"])
+    try:
+        arguments = _arguments(call)
+    except (ValueError, RecursionError):
+        told = "its arguments are not valid JSON. Send them again, whole."
+        return failed_answer(f"{name} was not called: {told}")
+    found = _ready_call(call_id, name, arguments, tools)
     if isinstance(found, ToolAnswer):
         return found
-    refusal = await toolset.approver.refusal(
-        str(call["call_id"]), found.name, found.arguments
-    )
-    return found if refusal is None else failed_answer(refusal)
+    meant = tools.meant(name, found.arguments)
+    if meant is None:
+        return failed_answer(f"{name} was not called: it names no tool to call.")
+    return _ready_call(call_id, *meant, tools)
 
 
 def _ready_call(
-    name: str, arguments: object, tools: CallableTools
+    call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _Ready | ToolAnswer:
     """Return a call whose arguments are as its tool wants them."""
     schema = tools.parameters(name)
@@ -157,26 +131,32 @@ def _ready_call(
     complaint = argument_complaint(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
         return failed_answer(f"{name} was not called: {complaint}")
-    return _Ready(name, without_nulls(arguments, schema))
+    return _Ready(call_id, name, without_nulls(arguments, schema))
 
 
 def _arguments(call: Item) -> object:
-    """Return what the model gave: an object, or the text of a custom call."""
+    """Return what the model gave: what its JSON says, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    try:
-        return json.loads(text) if isinstance(text, str) and text.strip() else {}
-    except (ValueError, RecursionError):
-        return None
+    return json.loads(text) if isinstance(text, str) and text.strip() else {}
 
 
 async def _answer(
-    found: _Ready | ToolAnswer, toolset: Toolset, slots: asyncio.Semaphore
+    found: _Ready | ToolAnswer,
+    toolset: Toolset,
+    slots: asyncio.Semaphore,
+    clock: _Clock,
 ) -> ToolAnswer:
-    """Run one call within its limits, unless it has been answered already."""
+    """Run one call once it may, within its limits, unless it is answered already."""
     if isinstance(found, ToolAnswer):
         return found
+    approver = toolset.approver
+    asks = approver.rule_for(found.name) == "ask"
+    async with clock.question() if asks else nullcontext():
+        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
+    if refusal is not None:
+        return failed_answer(refusal)
     if _is_peoples(found, toolset):
         return await _called(found, toolset, None)
     async with slots:
@@ -223,17 +203,6 @@ def capped_text(text: str, characters: int) -> str:
     half = characters // 2
     note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
     return text[:half] + note + text[len(text) - half :]
-
-
-def output_of(call: Item, answer: ToolAnswer) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def failed_answer(sentence: str) -> ToolAnswer:
-    """Return the answer of a call that did not succeed, in words for the model."""
-    return ToolAnswer(f"Error: {sentence}", failed=True)
 
 
 def _name(call: Item) -> str:

@@ -2,6 +2,7 @@
 
 import random
 import time
+from datetime import UTC, date, datetime
 
 
 def unix_seconds() -> int:
@@ -17,3 +18,8 @@ def monotonic_seconds() -> float:
 def random_fraction() -> float:
     """Return a number from 0 to 1, for waits that must not all end at once."""
     return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()

@@ -1,6 +1,8 @@
 """How long a run waits for the server."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from openai_responses.errors import TimedOut, TimeoutKind
@@ -12,7 +14,8 @@ class Timeouts:
 
     `first_event` runs from the sending to the first event, `idle` from one event to
     the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one.
+    minutes, so there is no total limit unless somebody asks for one; the time of tools
+    and of people does not count in it.
     """
 
     connect: float = 30.0
@@ -45,6 +48,15 @@ class Deadlines:
     def leave(self, seconds: float) -> bool:
         """Say whether the total limit leaves time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the total limit stand still."""
+        began = asyncio.get_running_loop().time()
+        try:
+            yield
+        finally:
+            self._end += asyncio.get_running_loop().time() - began
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from openai_responses.errors import InvalidRequest
@@ -51,14 +52,31 @@ class Endpoint:
         """The server's name; raises InvalidRequest for an unusable base."""
         return urlsplit(normalized_base_url(self.base_url)).hostname or ""
 
+    @property
+    def is_azure(self) -> bool:
+        """Whether the server is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    def account(self) -> str:
+        """Return a name for who asks where, which does not tell the key."""
+        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+
+    def owner(self) -> str:
+        """Return a short name for whose reasoning this is, which does not tell the key.
+
+        Keys of one organisation read each other's, where it is known.
+        """
+        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; Azure wants its key in one of its own.
 
         An administrator's own headers win: a gateway may want another Authorization.
         """
         key = self.api_key.strip()
-        azure = self.host.endswith(_AZURE_HOSTS)
-        ours = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"}
+        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
         if self.organization:
             ours["OpenAI-Organization"] = self.organization

@@ -10,10 +10,12 @@ from typing import Any
 from openai_responses.api_errors import read_api_error
 from openai_responses.errors import MalformedEvent
 from openai_responses.events import (
+    Annotated,
     Delta,
     ItemAdded,
     ItemDone,
     ResponseEnded,
+    Sketched,
     StreamError,
     StreamEvent,
     Unknown,
@@ -21,6 +23,7 @@ from openai_responses.events import (
 )
 from openai_responses.sse import ServerSentEvent
 
+_ANNOTATION = "response.output_text.annotation.added"
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 KNOWN_TYPES = frozenset(
@@ -149,6 +152,22 @@ def _whole_reader(kind: str, part: str, field: str) -> _Reader:
     return read
 
 
+def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    if annotation is None:  # the type allows it; the ended item has them all
+        return Unknown(_ANNOTATION)
+    return Annotated(_index(wire["output_index"]), part, _object(annotation))
+
+
+def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
+    return Sketched(
+        _index(wire["output_index"]),
+        _index(wire.get("partial_image_index", 0)),
+        _text(wire["partial_image_b64"]),
+        str(wire.get("output_format") or ""),
+    )
+
+
 def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
     return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
 
@@ -189,6 +208,12 @@ _READERS: Mapping[str, _Reader] = {
     ),
     "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
     "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
+    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
+    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
+    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
+    _ANNOTATION: _read_annotation,
+    "response.image_generation_call.partial_image": _read_sketch,
     "response.output_item.added": _read_item_added,
     "response.output_item.done": _read_item_done,
     "response.completed": _ended_reader("completed"),

@@ -19,7 +19,8 @@ class Delta:
 
     `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
     "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    too). `part` is the content or summary index, 0 for arguments.
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code.
     """
 
     kind: str
@@ -36,6 +37,28 @@ class Whole:
     output_index: int
     part: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
+
+    output_index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Sketched:
+    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+
+    `image` is base64, `form` its format where the server tells it.
+    """
+
+    output_index: int
+    number: int
+    image: str
+    form: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +100,15 @@ class Unknown:
 
 
 StreamEvent = (
-    Delta | Whole | ItemAdded | ItemDone | ResponseEnded | StreamError | Unknown
+    Delta
+    | Whole
+    | Annotated
+    | Sketched
+    | ItemAdded
+    | ItemDone
+    | ResponseEnded
+    | StreamError
+    | Unknown
 )
 
 

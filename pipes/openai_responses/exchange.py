@@ -12,11 +12,12 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import MalformedEvent
 from openai_responses.event_reader import parse_event
 from openai_responses.events import ResponseEnded, StreamEvent, joined_deltas
+from openai_responses.received import Answer
 from openai_responses.request import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.run_events import Grew, RunEvent, Trace
 from openai_responses.sse import EventStreamDecoder, ServerSentEvent
-from openai_responses.transport import Answer, Connections
+from openai_responses.transport import Connections
 from openai_responses.turn import Turn
 
 _THOUGHT_SHARE = 0.2

@@ -1,6 +1,6 @@
 """A refused request, changed so that it passes.
 
-Four refusals have a cause that we can take away, each at the price of something less
+Five refusals have a cause that we can take away, each at the price of something less
 (responses-api.md §0.9, §2.1, §4). They are recognised by the code, or by the words of
 the server where it gives no code; a request is changed once for each cause, and only
 while nothing has been shown.
@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from openai_responses.errors import ApiError
-from openai_responses.items import is_reasoning, item_type
+from openai_responses.hosted import is_hosted
+from openai_responses.items import is_bound
 from openai_responses.models import REASONING_EFFORTS
 from openai_responses.request import ResponsesRequest
 
@@ -24,6 +25,7 @@ _ITEM_ERRORS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
+_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
@@ -31,7 +33,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 class Healed:
     """A changed request, and what was given up for it.
 
-    `cause` is "reasoning", "summary", "stream" or "effort".
+    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
     """
 
     cause: str
@@ -55,12 +57,12 @@ def _without_reasoning(
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [
-        item
-        for item in request.input
-        if not is_reasoning(item) and item_type(item) != "compaction"
+    kept = [item for item in request.input if not is_bound(item)]
+    # The ids of hosted items are ours, and the API demands them.
+    without_ids = [
+        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
+        for item in kept
     ]
-    without_ids = [{k: v for k, v in item.items() if k != "id"} for item in kept]
     if without_ids == request.input:
         return None
     return request.model_copy(update={"input": without_ids})
@@ -103,6 +105,18 @@ def _with_nearest_effort(
     return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
 
 
+def _without_servers(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all remote servers: behind the one that is told of may be others."""
+    tools = request.tools or []
+    kept = [tool for tool in tools if tool.get("type") != "mcp"]
+    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+        return None
+    choice = request.tool_choice if kept and request.tool_choice == "none" else None
+    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+
+
 def _about(error: ApiError) -> str:
     """Return what an error is about: its parameter, else the words around it."""
     return error.param or error.message
@@ -115,6 +129,7 @@ _REMEDIES: Mapping[str, _Remedy] = {
     "summary": _without_summary,
     "stream": _without_stream,
     "effort": _with_nearest_effort,
+    "servers": _without_servers,
 }
 
 _SENTENCES: Mapping[str, str] = {
@@ -123,4 +138,5 @@ _SENTENCES: Mapping[str, str] = {
     "summary": "This organisation gets no reasoning summaries: answering without.",
     "stream": "This organisation may not stream: the answer comes in one piece.",
     "effort": "The model does not have this effort: answering with the nearest one.",
+    "servers": "A remote MCP server cannot be reached: answering without such tools.",
 }

@@ -15,10 +15,6 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, by the type of their answer."""
 
-_NEVER_REPLAYED = ("id", "status", "created_by")
-"""With `store: false` an id would be looked up and not found, and Azure refuses
-`status` on reasoning (responses-api.md §2.1, rules 1 to 3, 6, 7 and 9)."""
-
 
 def item_type(item: Mapping[str, Any]) -> str:
     """Return the type; a message in its short form has none."""
@@ -41,9 +37,30 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "reasoning"
 
 
+def is_commentary(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a remark in passing, in front of the answer."""
+    return item_type(item) == "message" and item.get("phase") == "commentary"
+
+
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is reasoning that can be given back without being stored."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
+
+
+def is_bound(item: Mapping[str, Any]) -> bool:
+    """Say whether only those who made `item` can read it."""
+    return item_type(item) in ("reasoning", "compaction")
+
+
+def is_compaction(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` stands for all that came before it."""
+    return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
+
+
+def since_compaction(items: Sequence[Item]) -> list[Item]:
+    """Return `items` from the last compaction on."""
+    places = [place for place, item in enumerate(items) if is_compaction(item)]
+    return list(items[places[-1] :] if places else items)
 
 
 def message_text(item: Mapping[str, Any]) -> str:
@@ -66,33 +83,10 @@ def part_text(part: Mapping[str, Any]) -> str:
     return text if isinstance(text, str) else ""
 
 
-def replayed(item: Item) -> Item:
-    """Return `item` as it is given back in a later request.
-
-    Everything that the model produced stays byte for byte; ids, states and absent
-    values go, also those inside the content of a message (`logprobs`).
-    """
-    kept = {key: value for key, value in item.items() if _is_replayed(key, value)}
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
-    return kept
-
-
-def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
-    return [
-        replayed(item)
-        for item in output
-        if not is_reasoning(item) or (with_reasoning and has_encrypted_reasoning(item))
-    ]
-
-
-def _is_replayed(key: str, value: object) -> bool:
-    return key not in _NEVER_REPLAYED and value is not None
-
-
-def _replayed_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+def open_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the calls that nobody has answered."""
+    answered = {item.get("call_id") for item in items if is_call_output(item)}
+    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
 def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:

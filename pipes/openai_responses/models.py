@@ -50,6 +50,7 @@ class ModelFacts:
     verbosity: bool
     phase: bool
     functions: bool
+    hosted: bool  # takes the tools that OpenAI itself runs
     vision: bool
     prefix_bound: bool  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
@@ -157,6 +158,7 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
         verbosity="verbosity" in traits,
         phase="phase" in traits,
         functions="functions" in traits,
+        hosted="hosted" in traits,
         vision="vision" in traits,
         prefix_bound="prefix_bound" in traits,
         max_output_tokens=row.max_output_tokens,
@@ -175,7 +177,8 @@ def _family_facts(model_id: str) -> ModelFacts:
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
-        return replace(_PLAIN_FACTS, known_family=False)
+        # A deployment has any name: what it takes, its administrator knows.
+        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
@@ -211,6 +214,7 @@ _REASONING_FACTS = ModelFacts(
     verbosity=True,
     phase=False,
     functions=True,
+    hosted=True,
     vision=True,
     prefix_bound=False,
 )
@@ -223,4 +227,5 @@ _PLAIN_FACTS = replace(
     sampling="always",
     summary=False,
     verbosity=False,
+    hosted=False,
 )

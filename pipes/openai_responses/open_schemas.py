@@ -8,7 +8,7 @@ would be an error for the whole request.
 from collections.abc import Mapping
 from typing import Any
 
-from openai_responses.schemas import referred
+from openai_responses.schema_parts import referred
 
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
 _DEEPEST_OPEN = 30

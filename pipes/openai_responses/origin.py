@@ -8,27 +8,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from openai_responses.endpoint import Endpoint
 from openai_responses.models import resolve_model
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The model family and the server's name that produced an item.
+    """The model family, the server's name, the account there that produced an item.
 
-    `endpoint` is empty where an earlier writer did not note it.
+    `endpoint` and `account` are empty where an earlier writer did not note them.
     """
 
     family: str
     endpoint: str = ""
+    account: str = ""
 
     def may_read(self, maker: Self) -> bool:
         """Say whether we may send reasoning that `maker` produced."""
         same_server = maker.endpoint in ("", self.endpoint)
-        return same_server and maker.family == self.family
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
 
     def wire(self) -> dict[str, str]:
         """Return the form in which it is stored."""
-        return {"family": self.family, "endpoint": self.endpoint}
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return who makes items of `family` at `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
@@ -37,5 +46,6 @@ def read_origin(wire: object, host_model: str) -> Origin:
     The host's id is `{function id}.{model}`; earlier writers stored nothing else.
     """
     if isinstance(wire, Mapping) and wire.get("family"):
-        return Origin(str(wire["family"]), str(wire.get("endpoint") or ""))
+        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
+        return Origin(str(wire["family"]), endpoint, account)
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)

@@ -12,8 +12,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from openai_responses.errors import InvalidRequest
+from openai_responses.hosted import included_by, tools_at_effort
 from openai_responses.items import Item
 from openai_responses.models import ResolvedModel
+from openai_responses.parameters import read_parameters
 
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
 
@@ -43,11 +45,8 @@ _PASSED_ON = frozenset(
 there or name what is stored (`store`, `background`, `conversation`,
 `previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
 
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-"""Chat Completions' names for what the API calls otherwise."""
+_MOST_OUTPUT_TOKENS = 128_000
+"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
 
 
 class ResponsesRequest(BaseModel):
@@ -94,7 +93,8 @@ class ResponsesRequest(BaseModel):
 class Settings:
     """What the administrator and the user chose, for requests that say nothing.
 
-    `effort`, `summary` and `verbosity` are None when nothing was chosen.
+    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
+    are further parameters by their names.
     """
 
     effort: str | None = None
@@ -104,6 +104,7 @@ class Settings:
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = field(default=())
     parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 def build_request(
@@ -120,37 +121,49 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    effort = _effort(model, body, settings)
-    passed = {k: v for k, v in _renamed(body).items() if k in _PASSED_ON}
+    given = read_parameters(body)
+    effort = _effort(model, given, settings)
+    passed = {k: v for k, v in given.items() if k in _PASSED_ON}
     if not _takes_sampling(model, effort):
         passed = {k: v for k, v in passed.items() if k not in _SAMPLING}
+    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
     fields = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
-        "stream": settings.stream,
-        "include": _include(model, effort, settings),
-        "reasoning": _reasoning(model, effort, body, settings) or None,
-        "text": _text_object(model, body, settings) or None,
-        "tools": list(settings.tools) or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "reasoning": _reasoning(model, effort, given, settings) or None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
         **passed,
     }
     try:
-        return ResponsesRequest(**fields)
+        request = ResponsesRequest(**fields)
     except ValidationError as error:
         raise InvalidRequest(_first_complaint(error)) from None
+    _check_output_tokens(request, model)
+    return request
+
+
+def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
+    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
+    most = max(_MOST_OUTPUT_TOKENS, most)
+    if asked is not None and not 1 <= asked <= most:
+        raise InvalidRequest(
+            "The setting max_output_tokens cannot be sent: it must be a whole number "
+            f"from 1 to {most}."
+        )
 
 
 def _effort(
-    model: ResolvedModel, body: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
     """Return the effort to send, or None to leave it to the model."""
-    asked = _own(body, "reasoning").get("effort") or body.get("reasoning_effort")
-    chosen = asked or settings.effort or model.effort
-    if not isinstance(chosen, str):
-        return None
-    return chosen if model.takes_effort(chosen) else None
+    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
+    return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
@@ -163,13 +176,13 @@ def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
 def _reasoning(
     model: ResolvedModel,
     effort: str | None,
-    body: Mapping[str, Any],
+    given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
     """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
-    own = {k: v for k, v in _own(body, "reasoning").items() if k != "effort"}
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
@@ -177,49 +190,25 @@ def _reasoning(
 
 
 def _text_object(
-    model: ResolvedModel, body: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
     """Return the `text` object: the caller's own keys, then the verbosity."""
-    own = _own(body, "text")
-    verbosity = own.pop("verbosity", None) or body.get("verbosity")
-    verbosity = verbosity or settings.verbosity
+    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
+    verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
 
 
-def _include(
-    model: ResolvedModel, effort: str | None, settings: Settings
-) -> list[str] | None:
+def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
     """Ask for the reasoning itself: without a store there is no other way back."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else None
+    return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
     """Say whether the model reasons; one that nobody knows does if it is told to."""
     return model.facts.reasoning or effort is not None
-
-
-def _renamed(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; null means not given.
-
-    The API has no `stop`; as in the seed it only asks for `truncation: "disabled"`.
-    """
-    given = {key: value for key, value in body.items() if value is not None}
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
-    if "stop" in given:
-        given.setdefault("truncation", "disabled")
-    return given
-
-
-def _own(body: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
-    value = body.get(key)
-    pairs = value.items() if isinstance(value, Mapping) else ()
-    return {name: given for name, given in pairs if given is not None}
 
 
 def _first_complaint(error: ValidationError) -> str:

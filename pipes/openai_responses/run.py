@@ -4,24 +4,23 @@ The loop knows neither host nor valve: what it needs comes in frozen inputs, wha
 happens goes out as events, and the last of them says how the run ended.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from openai_responses.attempts import Attempts
-from openai_responses.calls import (
-    ToolAnswer,
-    Toolset,
-    failed_answer,
-    output_of,
-    run_calls,
-)
+from openai_responses.calls import run_calls
+from openai_responses.consents import Consent, asked_consents, refused_consents
 from openai_responses.deadlines import Deadlines
 from openai_responses.endpoint import Endpoint
 from openai_responses.exchange import Limits, Line
-from openai_responses.items import Item, given_back, is_call
+from openai_responses.items import Item, is_call, since_compaction
+from openai_responses.remote_calls import is_approval_request, settled
+from openai_responses.replay import given_back
 from openai_responses.request import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.run_events import CallAnswered, RunEnded, RunEvent
+from openai_responses.tools import later_choice
+from openai_responses.toolset import ToolAnswer, Toolset, failed_answer, output_of
 from openai_responses.transport import Connections
 from openai_responses.usage import Usage, add_usage
 
@@ -42,9 +41,10 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    With a `toolset` calls are run and answered here; without, they are left open for
-    the caller. Raises nothing of ours: a refusal is an ending. Cancelling it, or
-    closing the generator, closes the connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here; without, they are left
+    open for the caller, unless their answer broke off. Raises nothing of ours: a
+    refusal is an ending. Cancelling it, or closing the generator, closes the
+    connection and cancels the tools.
     """
     line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -56,13 +56,19 @@ async def run(
                 yield event
         so_far.add_turn(attempts)
         calls = [item for item in attempts.turn.output if is_call(item)]
-        if toolset is None or not calls:
+        if attempts.ending.is_failure:
+            for call in calls:
+                yield so_far.answered(call, _refused(call, _BROKEN_OFF))
+        if attempts.ending.is_failure or toolset is None:
             break
-        round_ = _Round(calls, toolset, so_far, attempts.ending.is_failure)
-        async with aclosing(round_.answers()) as answers:
-            async for answered in answers:
-                yield answered
-        if attempts.ending.is_failure or so_far.is_last_turn:
+        round_ = _Round(attempts.turn.output, toolset, so_far)
+        if not round_.asks:
+            break
+        with line.deadlines.paused():
+            async with aclosing(round_.answers()) as answers:
+                async for answered in answers:
+                    yield answered
+        if so_far.is_last_turn or (calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
@@ -90,54 +96,79 @@ class _SoFar:
         self.output += attempts.turn.output
         self.usage = add_usage(self.usage, attempts.turn.usage)
 
+    def answered(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        """Add the output of a call; return what tells of it."""
+        item, index = output_of(call, answer), len(self.output)
+        self.output.append(item)
+        return CallAnswered(index, item, answer.failed, answer.card)
+
 
 class _Round:
-    """The calls of one turn, each of which gets an output, in the same order.
+    """The calls and questions of one turn, each of which is answered, in their order.
 
-    `was_limited` says whether a limit kept one from being run.
+    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
+    run.
     """
 
     def __init__(
-        self, calls: Sequence[Item], toolset: Toolset, so_far: _SoFar, broken: bool
+        self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
     ) -> None:
-        self._calls = calls
+        self._calls = [i for i in output if is_call(i)] if toolset.runs_calls else []
+        self.requests = [item for item in output if is_approval_request(item)]
         self._toolset = toolset
         self._so_far = so_far
-        self._broken = broken
         self.outputs: list[Item] = []
         self.was_limited = False
 
-    async def answers(self) -> AsyncGenerator[CallAnswered, None]:
-        """Answer every call and tell of it; the run's output grows by the outputs."""
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything to answer."""
+        return bool(self._calls or self.requests)
+
+    async def answers(self) -> AsyncGenerator[RunEvent, None]:
+        """Answer everything and tell of it; the run's output grows by the outputs."""
+        for consent in await self._consents():
+            for event in consent.events(len(self._so_far.output)):
+                yield event
+            self.outputs.append(consent.response)
+            self._so_far.output += consent.output
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._told(call, answer)
         for call in self._calls[allowed:]:
-            refused = failed_answer(f"{call.get('name')} {self._why()}")
-            yield self._told(call, refused)
-        self.was_limited = allowed < len(self._calls)
+            yield self._told(call, _refused(call, self._why()))
+        self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
-        item, index = output_of(call, answer), len(self._so_far.output)
-        self.outputs.append(item)
-        self._so_far.output.append(item)
-        return CallAnswered(index, item, answer.failed, answer.card)
+        told = self._so_far.answered(call, answer)
+        self.outputs.append(told.item)
+        return told
+
+    async def _consents(self) -> list[Consent]:
+        if self._is_over:
+            return refused_consents(self.requests, _ROUNDS_USED_UP)
+        return await asked_consents(self.requests, self._toolset.approver)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
         """Return how many of the calls may run."""
-        if self._broken or self._so_far.rounds >= self._toolset.rounds:
+        if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
 
     def _why(self) -> str:
-        if self._broken:
-            return _BROKEN_OFF
-        used_up = self._so_far.rounds >= self._toolset.rounds
-        return _ROUNDS_USED_UP if used_up else _CALLS_USED_UP
+        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
+
+
+def _refused(call: Item, why: str) -> ToolAnswer:
+    return failed_answer(f"{call.get('name')} {why}")
 
 
 def _next_request(
@@ -149,17 +180,11 @@ def _next_request(
     The tools themselves stay, because the prompt cache lives on them.
     """
     request = attempts.request
-    received = given_back(
-        attempts.turn.output, with_reasoning=toolset.carries_reasoning
-    )
+    # A question of the API cannot be answered without the reasoning that led to it.
+    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    received = given_back(attempts.turn.output, with_reasoning=reasoning)
     so_far.is_last_turn = round_.was_limited
-    choice = "none" if round_.was_limited else _later_choice(request.tool_choice)
-    items = [*request.input, *received, *round_.outputs]
+    choice = "none" if round_.was_limited else later_choice(request.tool_choice)
+    items = settled([*request.input, *received, *round_.outputs])
+    items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
-
-
-def _later_choice(choice: object) -> object:
-    """Return what a choice comes to after the first calls; what it forbids stays so."""
-    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-        return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None

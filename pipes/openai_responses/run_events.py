@@ -35,11 +35,40 @@ class Grew:
 
 
 @dataclass(frozen=True, slots=True)
+class Cited:
+    """A place in a text of the message at `index` refers to something.
+
+    `annotation` is the wire's own; the ended item has it again.
+    """
+
+    index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """A picture of the item at `index` as far as it is drawn.
+
+    The fields are those of `events.Sketched`.
+    """
+
+    index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
 class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte."""
+    """An item is whole: `item` is the wire dict that counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
 
     index: int
     item: Item
+    card: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +109,15 @@ class Trace:
     """What the log needs to know of the last response.
 
     `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong.
+    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
+    how many items the API took out of the input, by the reason.
     """
 
     request_id: str = ""
     model: str = ""
     status: int | None = None
     error: ApiError = field(default_factory=ApiError)
+    removed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +125,8 @@ class RunEnded:
     """The last event of every run, however it ended.
 
     `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them.
+    items of the whole run that ended, outputs of calls among them; `cost` is in US
+    dollars, None where it is unknown or nobody asked.
     """
 
     ending: Ending
@@ -102,6 +134,17 @@ class RunEnded:
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
     trace: Trace = field(default_factory=Trace)
+    cost: float | None = None
 
 
-RunEvent = ItemStarted | Grew | ItemEnded | CallAnswered | TurnEnded | Noted | RunEnded
+RunEvent = (
+    ItemStarted
+    | Grew
+    | Cited
+    | Pictured
+    | ItemEnded
+    | CallAnswered
+    | TurnEnded
+    | Noted
+    | RunEnded
+)

@@ -5,8 +5,17 @@ Strict mode takes a part of JSON Schema: every object closed, every property req
 cannot be said in it is not guessed: such a function is sent with `strict: false`.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from openai_responses.schema_parts import (
+    DEFINITIONS,
+    definitions,
+    reference_name,
+    referred,
+)
+from openai_responses.strict_limits import is_within_limits
 
 Schema = dict[str, Any]
 
@@ -51,8 +60,7 @@ _JSON_TYPES: Mapping[type, str] = {
 }
 _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 
-_DEFINITIONS = ("$defs", "definitions")
-_DEEPEST_STRICT, _MOST_PROPERTIES = 10, 5000
+_DEEPEST_STRICT = 10
 
 
 class NotStrict(Exception):
@@ -73,35 +81,15 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
         return None  # what a server calls a schema need not be one
 
 
-def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they may stand."""
-    found: dict[str, Any] = {}
-    for key in _DEFINITIONS:
-        named = schema.get(key)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
-            # Two of one name and different content: neither is the right one.
-            found[name] = part if found.get(name, part) == part else None
-    return found
-
-
-def referred(node: Any, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a `$ref` names, or None."""
-    steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
-        return definitions(root).get(steps[2])
-    return None
-
-
 class _Rewriting:
     """One schema on its way to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
-        self._properties = 0
 
     def result(self) -> Schema:
         """Return the strict form; raises NotStrict."""
-        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
+        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise NotStrict
         closed = {"type": "object", "properties": {}, **root}
@@ -109,8 +97,11 @@ class _Rewriting:
         if strict["type"] != "object":
             raise NotStrict
         named = definitions(self._root)
-        parts = {name: self._strict(part, 1) for name, part in named.items()}
-        return {**strict, "$defs": parts} if parts else strict
+        parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
+        whole = {**strict, "$defs": parts} if parts else strict
+        if len(parts) < len(named) or not is_within_limits(whole):
+            raise NotStrict
+        return whole
 
     def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
         if (
@@ -131,9 +122,12 @@ class _Rewriting:
         return self._plain(node, depth, is_root)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
-        if referred(node, self._root) is None:
+        found = referred(node, self._root)
+        if found is None:
             raise NotStrict
-        return {"$ref": "#/$defs/" + str(node["$ref"]).split("/")[-1]}
+        if found is self._root:
+            return {"$ref": "#"}
+        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
         """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
@@ -182,9 +176,6 @@ class _Rewriting:
         is_open = node.get("additionalProperties", False) is not False
         if is_open or not said or not isinstance(properties, Mapping):
             raise NotStrict
-        self._properties += len(properties)
-        if self._properties > _MOST_PROPERTIES:
-            raise NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
             raise NotStrict
@@ -213,6 +204,11 @@ def nullable(schema: Schema) -> Schema:
     if "enum" in schema and None not in schema["enum"]:
         made["enum"] = [*schema["enum"], None]
     return made
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a definition in letters that need no escape in a reference."""
+    return re.sub(r"[^\w.-]", "_", name)
 
 
 def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:

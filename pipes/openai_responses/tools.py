@@ -28,6 +28,11 @@ def responses_tools(
     return [_responses_tool(spec, strict) for spec in specs]
 
 
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    """Say whether the API runs a tool itself, or has it run elsewhere."""
+    return tool.get("type") not in _CALLED_BY_NAME
+
+
 def merged_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once: a later one takes an earlier's place.
 
@@ -60,6 +65,13 @@ def responses_tool_choice(
     for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
         _check_offered(tool, tools)
     return wanted
+
+
+def later_choice(choice: object) -> object:
+    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
 
 
 def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:

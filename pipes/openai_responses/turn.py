@@ -9,6 +9,7 @@ Events in, run events out, no effect anywhere. An item is *unknown* until its
     added            opened             ignored           ignored
     done             opened and ended   ended             ignored
     final snapshot   opened and ended   ended             ignored
+    citation, sketch ignored            shown             ignored
 
 "Kept for later" is shown when the item is known: the name of a call comes from the
 item alone (responses-api.md §3). What follows the end of the response is ignored in
@@ -16,7 +17,8 @@ every state. Texts that end are authoritative: what a person has not seen of the
 is shown, and the ended item is the wire's own dict.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,31 +26,35 @@ from openai_responses.api_errors import read_api_error
 from openai_responses.endings import (
     COMPLETED,
     Ending,
+    api_word,
     ending_of_failure,
     ending_of_incomplete,
 )
 from openai_responses.errors import ApiError
 from openai_responses.events import (
+    Annotated,
     Delta,
     ItemAdded,
     ItemDone,
     ResponseEnded,
+    Sketched,
     StreamError,
     StreamEvent,
     Whole,
 )
-from openai_responses.items import Item, item_type
+from openai_responses.items import Item, content_parts
 from openai_responses.run_events import (
+    Cited,
     Grew,
     ItemEnded,
     ItemStarted,
+    Pictured,
     RunEvent,
     Trace,
     TurnEnded,
 )
+from openai_responses.texts import TextPlace, item_texts
 from openai_responses.usage import Usage, read_usage
-
-_Place = tuple[str, int]
 
 
 class Turn:
@@ -63,7 +69,7 @@ class Turn:
         self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[Delta | Whole]] = {}
-        self._open: dict[int, dict[_Place, list[str]]] = {}
+        self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
 
     @property
@@ -82,6 +88,8 @@ class Turn:
                 return self._grow(event)
             case Whole():
                 return self._replace(event)
+            case Annotated() | Sketched() if event.output_index in self._open:
+                return [_beside(event, self._first + event.output_index)]
             case ItemAdded():
                 return self._start(event.output_index, event.item)
             case ItemDone():
@@ -135,7 +143,9 @@ class Turn:
         self._ended[output_index] = item
         return [*events, ItemEnded(self._first + output_index, item)]
 
-    def _show_rest(self, output_index: int, place: _Place, text: str) -> list[RunEvent]:
+    def _show_rest(
+        self, output_index: int, place: TextPlace, text: str
+    ) -> list[RunEvent]:
         """Show what `text` has beyond its deltas.
 
         A text that contradicts its deltas cannot be shown as growth: the ended item
@@ -157,6 +167,7 @@ class Turn:
             self.trace,
             model=str(response.get("model") or ""),
             error=read_api_error(response.get("error")),
+            removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
         output = response.get("output")
@@ -181,32 +192,19 @@ class Turn:
         return events
 
 
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
+def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
+    if isinstance(event, Annotated):
+        return Cited(index, event.part, event.annotation)
+    return Pictured(index, event.number, event.image, event.form)
 
 
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Count what the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
