@@ -4,19 +4,30 @@ from collections.abc import Iterator
 from typing import Any
 
 from openai_responses.endings import Ending
-from openai_responses.items import Item, item_type
+from openai_responses.items import (
+    Item,
+    is_call,
+    is_commentary,
+    item_type,
+    message_text,
+)
+from openai_responses.pictures import has_picture, picture_url
 from openai_responses.run_events import (
     CallAnswered,
     Grew,
     ItemEnded,
+    ItemStarted,
     RunEnded,
-    RunEvent,
 )
+from owui_chat.annotations import chat_annotations
 from owui_chat.host_chunks import (
     Chunk,
     error_chunk,
     host_usage,
 )
+from owui_chat.kept_cards import ShownEvent
+from owui_chat.links import OPEN_TRACKING, HeldText, without_tracking
+from owui_chat.made import text_below
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -24,7 +35,8 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkView:
     """Shows one run as growing text and reasoning.
 
-    Calls that nobody answered are the caller's: they come at the end.
+    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
+    go where the reasoning goes, so that the text is the answer alone.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
@@ -36,23 +48,63 @@ class ChunkView:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
+        self._held = HeldText(OPEN_TRACKING)
+        self._length = 0  # of the text so far
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
+        self._remarks: set[int] = set()
 
-    def show(self, event: RunEvent, _marker: str = "") -> Iterator[Chunk]:
+    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; nothing is kept for a caller without a chat."""
         match event:
+            case ItemStarted() if is_commentary(event.item):
+                self._remarks.add(event.index)
             case Grew(kind="text" | "refusal"):
-                yield self._chunk({"content": self._gap(event) + event.text})
+                shown = without_tracking(self._held.feed(event.text))
+                yield from self._grow(event, shown)
             case Grew(kind="summary" | "reasoning"):
-                text = self._thought_gap(event) + event.text
-                yield self._chunk({"reasoning_content": text})
-            case ItemEnded() if item_type(event.item) == "function_call":
+                yield from self._think(self._thought_gap(event) + event.text)
+            case ItemEnded() if has_picture(event.item):
+                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if item_type(event.item) == "message":
+                yield from self._end_message(event)
+            case ItemEnded() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
             case CallAnswered():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunEnded():
+                yield from self._say(self._held.rest())
                 yield from self._end(event)
+
+    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
+        if event.index in self._remarks:
+            yield from self._think(self._thought_gap(event) + shown)
+        else:
+            yield from self._say(self._gap(event) + shown)
+
+    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+        rest = without_tracking(self._held.rest())
+        if event.index in self._remarks:
+            yield from self._think(rest)
+        else:
+            yield from self._end_answer(event, rest)
+        yield from self._say(text_below(event.card))
+
+    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+        yield from self._say(rest)
+        length = len(without_tracking(message_text(event.item)))
+        cited = chat_annotations(event.item, self._length - length)
+        if cited:
+            yield self._chunk({"annotations": cited})
+
+    def _say(self, text: str) -> Iterator[Chunk]:
+        self._length += len(text)
+        if text:
+            yield self._chunk({"content": text})
+
+    def _think(self, text: str) -> Iterator[Chunk]:
+        if text:
+            yield self._chunk({"reasoning_content": text})
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
@@ -78,12 +130,20 @@ class ChunkView:
         else:
             yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
         if event.usage:
-            usage = host_usage(event.usage, event.last_usage)
+            usage = host_usage(event.usage, event.last_usage, event.cost)
             yield {**self._head, "choices": [], "usage": usage}
+
+
+def chat_picture(item: Item) -> dict[str, Any]:
+    """Return a picture in the form that clients of Chat Completions know."""
+    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
+    if item_type(item) == "custom_tool_call":
+        custom = {"name": item.get("name"), "input": item.get("input") or ""}
+        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
     function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
     return {"id": item.get("call_id"), "type": "function", "function": function}
 

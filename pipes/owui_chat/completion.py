@@ -3,18 +3,26 @@
 from typing import Any
 
 from openai_responses.items import (
+    Item,
+    is_call,
     is_call_output,
+    is_commentary,
     is_reasoning,
     item_type,
     message_text,
 )
+from openai_responses.pictures import has_picture
 from openai_responses.run_events import RunEnded
-from openai_responses.turn import item_texts
-from owui_chat.chunks import chat_tool_call, finish_reason
+from openai_responses.texts import item_texts
+from owui_chat.annotations import chat_annotations
+from owui_chat.chunks import chat_picture, chat_tool_call, finish_reason
 from owui_chat.host_chunks import (
     error_chunk,
     host_usage,
 )
+from owui_chat.links import without_tracking
+
+_GAP = "\n\n"
 
 
 def completion(
@@ -30,7 +38,9 @@ def completion(
         return error
     message = _message(ended)
     finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = host_usage(ended.usage, ended.last_usage) if ended.usage else None
+    usage = (
+        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
+    )
     return {
         "id": completion_id,
         "object": "chat.completion",
@@ -43,24 +53,56 @@ def completion(
 
 
 def completion_text(ended: RunEnded) -> str:
-    """Return the text of an answer, its messages apart by a blank line."""
-    texts = [message_text(i) for i in ended.output if item_type(i) == "message"]
-    return "\n\n".join(texts)
+    """Return the text of an answer, its messages apart by a blank line.
+
+    Remarks in passing are no part of it, unless they are all there is.
+    """
+    return _GAP.join(map(_clean_text, _messages(ended)))
+
+
+def _messages(ended: RunEnded) -> list[Item]:
+    found = [item for item in ended.output if item_type(item) == "message"]
+    return [item for item in found if not is_commentary(item)] or found
+
+
+def _clean_text(message: Item) -> str:
+    return without_tracking(message_text(message))
+
+
+def _annotations(ended: RunEnded) -> list[Item]:
+    annotations: list[Item] = []
+    before = 0
+    for message in _messages(ended):
+        annotations += chat_annotations(message, before)
+        before += len(_clean_text(message)) + len(_GAP)
+    return annotations
 
 
 def _message(ended: RunEnded) -> dict[str, Any]:
-    thoughts = [
-        text for i in ended.output if is_reasoning(i) for _, text in item_texts(i)
+    answer = _messages(ended)
+    progress = [
+        text
+        for i in ended.output
+        if is_reasoning(i) or (is_commentary(i) and i not in answer)
+        for _, text in item_texts(i)
     ]
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [
         chat_tool_call(i)
         for i in ended.output
-        if item_type(i) == "function_call" and i.get("call_id") not in answered
+        if is_call(i) and i.get("call_id") not in answered
     ]
     message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    if any(thoughts):
-        message["reasoning_content"] = "\n\n".join(t for t in thoughts if t)
+    if any(progress):
+        message["reasoning_content"] = without_tracking(
+            "\n\n".join(filter(None, progress))
+        )
+    cited = _annotations(ended)
+    if cited:
+        message["annotations"] = cited
+    pictures = [chat_picture(i) for i in ended.output if has_picture(i)]
+    if pictures:
+        message["images"] = pictures
     if calls:
         message["tool_calls"] = calls
     return message

@@ -7,60 +7,72 @@ where their marker stands.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from openai_responses.hosted import is_kept_hosted, without_tools
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
-    has_encrypted_reasoning,
+    is_bound,
     is_call,
-    is_reasoning,
     item_type,
     message_text,
-    replayed,
+    since_compaction,
     without_orphans,
 )
 from openai_responses.origin import Origin
+from openai_responses.pictures import has_picture, picture_message
+from openai_responses.remote_calls import with_outputs_beside
+from openai_responses.replay import replayed
+from owui_chat.code_texts import is_code, without_code
 from owui_chat.markers import Marked, split_at_markers
 from owui_chat.messages import Answered, Called, Returned, Said, Stretch
-from owui_chat.stored import Record
+from owui_chat.old_blocks import without_old_blocks
+from owui_chat.stored import Record, text_digest
 
 _RETURNED_TYPES = frozenset(
-    {"message", "reasoning", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
+    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
 )
-"""What goes back of a run; earlier writers also kept searches and whole pictures,
-which the API would look up by an id that it never stored."""
+"""What goes back of a run beside hosted items."""
 
 
 def build_input(
     stretches: Iterable[Stretch],
     records: Mapping[str, Record],
     reader: Origin | None,
+    *,
+    with_tools: bool = True,
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    The result is valid by construction: calls and outputs in pairs, reasoning only
-    with its encrypted content and only in front of what it led to.
+    Not `with_tools`, the runs that are over leave out what tools did in them. The
+    result is valid by construction: calls and outputs in pairs, reasoning only with
+    its encrypted content and only in front of what it led to.
     """
     items: list[Item] = []
     run: list[Answered | Called | Returned] = []
     for stretch in stretches:
         if isinstance(stretch, Said):
-            items += _RunHistory(run, records, reader).items()
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else without_tools(past)
             items.append(stretch.item)
             run = []
         else:
             run.append(stretch)
     items += _RunHistory(run, records, reader).items()
-    return without_orphans(items)
+    # A picture is an input message: only now, or it would part reasoning from text.
+    return [
+        picture_message(item) if has_picture(item) else item
+        for item in without_orphans(with_outputs_beside(since_compaction(items)))
+    ]
 
 
-def output_item(returned: Returned) -> Item:
-    """Return the input item for what a tool returned."""
-    return {
-        "type": "function_call_output",
-        "call_id": returned.call_id,
-        "output": returned.output,
-    }
+def output_item(returned: Returned, before: Iterable[Item]) -> Item:
+    """Return the input item for what a tool returned; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
 class _RunHistory:
@@ -92,6 +104,21 @@ class _RunHistory:
             if is_call(item)
         }
 
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        """Take out of the text what the host has there of `code`, if it has."""
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = without_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
     def items(self) -> list[Item]:
         """Return the items of the run in their order."""
         items: list[Item] = []
@@ -100,7 +127,7 @@ class _RunHistory:
                 case Called():
                     items += self._call(stretch)
                 case Returned():
-                    items.append(output_item(stretch))
+                    items.append(output_item(stretch, items))
                 case _:
                     for piece in stretch:
                         items += self._piece(piece)
@@ -114,14 +141,7 @@ class _RunHistory:
             if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
                 return self._allowed(ulid, waiting[: place + 1])
-        return [
-            {
-                "type": "function_call",
-                "call_id": call.call_id,
-                "name": call.name,
-                "arguments": call.arguments,
-            }
-        ]
+        return [_call_item(call)]
 
     def _piece(self, piece: Marked) -> list[Item]:
         """Return what a marker names, then the text behind it."""
@@ -129,10 +149,13 @@ class _RunHistory:
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         if not piece.text:
             return kept
+        record = self._records.get(piece.ulid)
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out the reasoning that this request may not carry.
+        """Leave out what this request may not carry: nobody there could read it.
 
         A call whose card is gone stays for now: it tells which reasoning has to leave
         with it.
@@ -144,21 +167,31 @@ class _RunHistory:
         return [
             item
             for item in items
-            if not is_reasoning(item) or (readable and has_encrypted_reasoning(item))
+            if not is_bound(item) or (readable and item.get("encrypted_content"))
         ]
+
+
+def _call_item(call: Called) -> Item:
+    """Return a call of which only the host knows."""
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
 
 
 def _split(
     stretch: Answered | Called | Returned,
 ) -> list[Marked] | Called | Returned:
     if isinstance(stretch, Answered):
-        return list(split_at_markers(stretch.text))
+        return list(split_at_markers(without_old_blocks(stretch.text)))
     return stretch
 
 
 def _may_return(item: Item) -> bool:
     """Say whether a kept item has a place in a later request."""
-    return item_type(item) in _RETURNED_TYPES
+    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
+    return known or has_picture(item)
 
 
 def _is_answer(item: Item) -> bool:
@@ -175,7 +208,8 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        part = {**parts[0], "text": shown}
+        is_edited = "text" in parts[0]  # then no place in it is where it was
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 
 

@@ -7,7 +7,9 @@ from openai_responses.usage import Usage
 Chunk = dict[str, Any]
 
 
-def host_usage(usage: Usage, last: Usage | None) -> dict[str, Any]:
+def host_usage(
+    usage: Usage, last: Usage | None, cost: float | None = None
+) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
     Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
@@ -25,6 +27,7 @@ def host_usage(usage: Usage, last: Usage | None) -> dict[str, Any]:
             "cache_write_tokens": usage.cache_writes,
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        **({} if cost is None else {"cost": cost}),
     }
 
 
@@ -39,6 +42,19 @@ def error_chunk(sentence: str) -> Chunk:
 def status_chunk(sentence: str) -> Chunk:
     """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
+    return host_event({"type": "status", "data": data})
+
+
+def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
+    """Return a status line that opens to the pages a search found."""
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {', '.join(queries)}" if queries else ""
+    data = {
+        "action": "web_search",
+        "description": f"Searched {sites}{sought}",
+        "urls": pages,
+        "done": True,
+    }
     return host_event({"type": "status", "data": data})
 
 

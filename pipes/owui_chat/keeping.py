@@ -1,7 +1,7 @@
 """What of a run is kept, and where its marker stands.
 
-Items that the chat does not show (reasoning, the bytes of a call, the `phase` of a
-message) wait until text follows; then one record holds them, and its marker stands at
+Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
+of a message) wait until text follows; then one record holds them, and its marker stands at
 the head of that text. Reasoning that nothing followed is not kept: given back alone it
 would be refused.
 """
@@ -10,17 +10,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
+from openai_responses.hosted import is_kept_hosted
 from openai_responses.items import (
     Item,
     has_encrypted_reasoning,
     is_call,
+    is_call_output,
+    is_compaction,
+    is_reasoning,
     item_type,
     message_text,
-    replayed,
 )
 from openai_responses.origin import Origin
+from openai_responses.replay import replayed, restated
 from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
-from owui_chat.stored import Record
+from owui_chat.citations import Citations
+from owui_chat.made import is_kept_picture, kept_item
+from owui_chat.stored import Record, text_digest
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part whose text is the one that follows the marker."""
@@ -31,12 +37,16 @@ _EARLIER = -1
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """What every record of one message has in common."""
+    """What every record of one message has in common.
+
+    `cites` says that texts may be shown otherwise than the model wrote them.
+    """
 
     model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
+    cites: bool = False
 
 
 class Keeping:
@@ -47,11 +57,14 @@ class Keeping:
         author: Author,
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
+        known: Iterable[str] = (),
     ) -> None:
         """Begin with what earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a record when one is made.
+        `new_record` gives the id and the time of a record when one is made; `known`
+        are the keys of the sources that the page has already.
         """
+        self._citations = Citations(known)
         self._pending = [(_EARLIER, item) for item in pending]
         self._author = author
         self._new_record = new_record
@@ -64,12 +77,18 @@ class Keeping:
         """What still waits for its marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """The keys of the sources that the message has so far."""
+        return self._citations.keys
+
     def feed(self, event: RunEvent) -> Record | None:
         """Take an event; return a record that has to be written before it is shown.
 
         The record of a message comes with the first growth of its text, and again,
         changed, with its end when only the end told what has to be kept.
         """
+        self._citations.feed(event)
         match event:
             case ItemStarted() if item_type(event.item) == "message":
                 self._messages[event.index] = event.item
@@ -78,26 +97,34 @@ class Keeping:
             case ItemEnded() if item_type(event.item) == "message":
                 self._messages.pop(event.index, None)
                 self._after_message = True
-                return self._amend(event.index, event.item)
+                return self._amend(event, self._citations.shown_text(event))
             case ItemEnded():
-                self._wait(event.index, event.item)
+                self._wait(event.index, kept_item(event))
         return None
 
     def rest(self) -> Record | None:
-        """Return a record of the calls that no text followed, at the run's end."""
-        while self._pending and not is_call(self._pending[-1][1]):
+        """Return a record of what no text followed, at the run's end."""
+        while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         return self._record(()) if self._pending else None
 
     def _wait(self, index: int, item: Item) -> None:
         """Take an item to its place: parallel calls may end in another order."""
-        reasoning = self._author.keeps_reasoning and has_encrypted_reasoning(item)
-        if reasoning or (is_call(item) and item.get("status") != "incomplete"):
-            self._pending.append((index, replayed(item)))
+        if self._is_kept(item):
+            # What a remote server said the chat gives back: its card has it.
+            told = [one for one in restated(item) if not is_call_output(one)]
+            self._pending += [(index, one) for one in told]
             self._pending.sort(key=itemgetter(0))
 
+    def _is_kept(self, item: Item) -> bool:
+        if has_encrypted_reasoning(item) or is_compaction(item):
+            return self._author.keeps_reasoning
+        whole_call = is_call(item) and item.get("status") != "incomplete"
+        return whole_call or is_kept_hosted(item) or is_kept_picture(item)
+
     def _begin(self, index: int, item: Item) -> Record | None:
-        if not (self._pending or item.get("phase") or self._after_message):
+        is_marked = self._author.cites or item.get("phase") or self._after_message
+        if not (self._pending or is_marked):
             return None
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
@@ -106,13 +133,17 @@ class Keeping:
         self._records[index] = record
         return record
 
-    def _amend(self, index: int, item: Item) -> Record | None:
+    def _amend(self, ended: ItemEnded, shown: str) -> Record | None:
         """Return the record of an ended message, if it is not what was written."""
-        record = self._records.pop(index, None)
+        record = self._records.pop(ended.index, None)
         if record is None:
             return None
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        kept = _without_shown_text(item)
+        if shown != message_text(ended.item):
+            kept = {**replayed(ended.item), "type": "message"}
+            digest = text_digest(shown)
+            return replace(record, payload=(*before, kept), shown=digest)
+        kept = _without_shown_text(ended.item)
         is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
         return None if payload == record.payload else replace(record, payload=payload)

@@ -28,11 +28,12 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A tool call of an assistant's message."""
+    """A tool call of an assistant's message: a custom one has an input instead."""
 
     call_id: str
     name: str
     arguments: str
+    is_custom: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,13 @@ Stretch = Said | Answered | Called | Returned
 
 
 def read_messages(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[Stretch]]:
     """Return the instructions and the stretches of a chat.
 
     The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Raises InvalidRequest for what the API cannot take.
+    at their place; pictures that do not say their `detail` get this one. Raises
+    InvalidRequest for what the API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -61,18 +63,18 @@ def read_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _stretches(message)]
+    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
     return instructions, stretches
 
 
-def _stretches(message: Mapping[str, Any]) -> Iterator[Stretch]:
+def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
     """Yield what one message after the head holds, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
-            yield Said(_input_message("user", content))
+            yield Said(_input_message("user", content, detail))
         case "system" | "developer":
-            yield Said(_input_message("developer", content))
+            yield Said(_input_message("developer", content, detail))
         case "assistant":
             text = _plain_text(content)
             if text.strip():
@@ -89,33 +91,37 @@ def _stretches(message: Mapping[str, Any]) -> Iterator[Stretch]:
 
 def _calls(tool_calls: object) -> Iterator[Called]:
     for call in tool_calls if isinstance(tool_calls, list) else ():
-        function = call.get("function") if isinstance(call, Mapping) else None
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
-            yield Called(str(call.get("id")), str(function.get("name")), arguments)
+            yield Called(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
     """Return a tool's output; an empty one stays, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
-    return [_input_part(part) for part in content]
+    return [_input_part(part, "auto") for part in content]
 
 
-def _input_message(role: str, content: object) -> Item:
+def _input_message(role: str, content: object, detail: str) -> Item:
     rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part) for part in rows]
+    parts = [_input_part(part, detail) for part in rows]
     return {"type": "message", "role": role, "content": parts}
 
 
-def _input_part(part: object) -> Item:
+def _input_part(part: object, detail: str) -> Item:
     """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
             return {"type": "input_text", "text": str(wire.get("text") or "")}
         case "image_url" | "input_image":
-            return _image_part(wire)
+            return _image_part(wire, detail)
         case "file":
             return {"type": "input_file", **_given(wire.get("file"))}
         case "input_file":
@@ -126,11 +132,11 @@ def _input_part(part: object) -> Item:
     )
 
 
-def _image_part(wire: Mapping[str, Any]) -> Item:
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
     """Return a picture; both spellings keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or "auto"
+    detail = chat_form.get("detail") or wire.get("detail") or default
     source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
     return {"type": "input_image", "detail": detail, **_given(source)}
 

@@ -7,25 +7,35 @@ reload. What we send differs from the wire where the host needs it (open-webui.m
 and an empty `choices` delta for stream filters that look for one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 from openai_responses.items import (
+    CALL_OUTPUTS,
     Item,
-    content_parts,
+    is_call,
     item_type,
-    message_text,
-    part_text,
+    open_calls,
 )
 from openai_responses.run_events import (
     CallAnswered,
+    Cited,
     Grew,
     ItemEnded,
     ItemStarted,
     Noted,
+    Pictured,
     RunEnded,
-    RunEvent,
 )
+from owui_chat.call_cards import OpenCalls
+from owui_chat.cards import (
+    begun_card,
+    call_card,
+    message_card,
+    reasoning_card,
+)
+from owui_chat.citations import Citations
+from owui_chat.closing import closing_line
+from owui_chat.code_cards import end_after_code
 from owui_chat.host_chunks import (
     Chunk,
     error_chunk,
@@ -33,31 +43,52 @@ from owui_chat.host_chunks import (
     host_usage,
     status_chunk,
 )
+from owui_chat.hosted_cards import HOSTED_CARDS, HostedCard
+from owui_chat.kept_cards import Carried, Kept, KeptCards, ShownEvent
+from owui_chat.picture_cards import show_files
+from owui_chat.shown import ShownItems
 
-_SHOWN_TYPES = frozenset({"message", "reasoning", "function_call"})
-
-_DELTA_TYPES: Mapping[str, str] = {
-    "text": "response.output_text.delta",
-    "refusal": "response.output_text.delta",
-    "summary": "response.reasoning_summary_text.delta",
-    "reasoning": "response.reasoning_text.delta",
-    "arguments": "response.function_call_arguments.delta",
-}
+_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
 class NativeView:
-    """Shows one run; `items` holds what the host has stored of it so far."""
+    """Shows one run."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        """Take `now`, in seconds, for the time that a thought took."""
-        self.items: list[Item] = []
+    def __init__(
+        self,
+        now: Callable[[], float],
+        known: Iterable[str] = (),
+        *,
+        closes: bool = True,
+    ) -> None:
+        """Take `now`, in seconds, for the time that a thought took.
+
+        `known` are the keys of the sources that the page has already; `closes` says
+        whether a last line tells what the run took.
+        """
+        self._closes = closes
         self._now = now
+        self._began = now()
+        self._citations = Citations(known)
+        self._shown = ShownItems()
+        self._calls = OpenCalls(self._shown)
+        self._kept = KeptCards(self._shown)
+        self._cards: dict[int, HostedCard] = {}
         self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
 
-    def show(self, event: RunEvent, marker: str = "") -> Iterator[Chunk]:
+    @property
+    def items(self) -> list[Item]:
+        """What the host has stored of the run so far."""
+        return self._shown.items
+
+    def amend(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in a place that was shown before."""
+        return self._shown.end(place, item)
+
+    def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
         `marker` stands in front of the text that grows, or alone at the run's end.
@@ -66,56 +97,95 @@ class NativeView:
             case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
             case Grew() if event.index in self._places:
-                yield self._grow(event, marker)
+                yield from self._grow(event, marker)
             case ItemEnded() if event.index in self._places:
-                yield self._end(event)
-            case CallAnswered() if item_type(event.item) == "function_call_output":
+                yield from self._end(event)
+            case Cited():
+                self._citations.feed(event)
+                yield from self._sources(ended=False)
+            case ItemStarted() | Grew() | Pictured() | ItemEnded():
+                yield from self._hosted(event)
+            case CallAnswered():
                 yield from self._answered(event)
-            case Noted():
-                yield status_chunk(event.sentence)
+            case Noted() | Kept() | Carried():
+                yield from self._beside(event)
             case RunEnded():
-                if marker:
-                    yield from self._marker_alone(marker)
-                yield from _end_of_run(event)
+                yield from self._end_run(event, marker)
+
+    def _hosted(
+        self, event: ItemStarted | Grew | Pictured | ItemEnded
+    ) -> Iterator[Chunk]:
+        """Yield what the card of an item of the API's own makes of an event."""
+        if isinstance(event, ItemStarted):
+            kind = item_type(event.item)
+            if kind in HOSTED_CARDS:
+                self._cards[event.index] = HOSTED_CARDS[kind](self._shown)
+        card = self._cards.get(event.index)
+        if isinstance(event, ItemEnded):
+            self._cards.pop(event.index, None)
+        if card:
+            yield from card.show(event)
+
+    def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
+        """Yield what is no part of the run's items."""
+        if isinstance(event, Noted):
+            yield status_chunk(event.sentence)
+        else:
+            yield from self._kept.show(event, self._places)
 
     def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
-        item = _shown_output(event)
-        place = len(self.items)
-        self.items.append(item)
-        yield _native("output_item.added", place, item=item)
-        yield _native("output_item.done", place, item=item)
+        yield from self._calls.answer(event)
+        yield from self._sources(ended=True)  # before the numbers that follow
+        self._citations.feed(event)
         for source in event.card.get("sources", ()):
             yield host_event({"type": "source", "data": source})
+
+    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
+        for source in self._citations.sources(ended=ended):
+            yield host_event({"type": "source", "data": source})
+
+    def _end_run(self, event: RunEnded, marker: str) -> Iterator[Chunk]:
+        for card in self._cards.values():
+            yield from card.show(event)
+        for index, place in self._places.items():
+            yield from self._more_text(place, self._citations.rest(index))
+        yield from self._sources(ended=True)
+        if event.ending.is_failure:
+            yield from self._calls.break_off()
+        if marker:
+            yield from self._marker_alone(marker)
+        yield from end_after_code(self._shown)
+        failed = event.ending.is_failure
+        if self._closes and not failed and not open_calls(event.output):
+            yield status_chunk(closing_line(self._now() - self._began, event))
+        yield from _end_of_run(event)
 
     def _marker_alone(self, marker: str) -> Iterator[Chunk]:
         """Yield a message of its own for items that no text followed."""
         place = len(self.items)
-        item = _shown_message({"id": f"msg_kept_{place}"}, marker)
-        self.items.append(item)
-        empty = {**item, "status": "in_progress", "content": [_text_part("")]}
-        yield _native("output_item.added", place, item=empty)
-        yield _native("output_item.done", place, item=item)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self._shown.begin(begun_card(item))
+        yield self._shown.end(place, item)
 
     def _start(self, event: ItemStarted) -> Chunk:
         place = self._places[event.index] = len(self.items)
         self._started[event.index] = self._now()
-        item = _begun(event.item)
-        self.items.append(item)
-        return _native("output_item.added", place, item=item)
+        if is_call(event.item):
+            self._calls.note(event.item, place)
+        return self._shown.begin(begun_card(event.item))
 
-    def _grow(self, event: Grew, marker: str) -> Chunk:
-        place = self._places[event.index]
+    def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
         if marker:
             self._markers[event.index] = marker
-        return {
-            "type": _DELTA_TYPES[event.kind],
-            "item_id": self.items[place].get("id"),
-            "output_index": place,
-            _part_name(event.kind): 0,
-            "delta": marker + self._gap(event) + event.text,
-            "choices": [{"index": 0, "delta": {}}],
-        }
+        gap, text = self._gap(event), event.text
+        if event.kind in ("text", "refusal"):
+            text = self._citations.feed(event)
+        place = self._places[event.index]
+        yield from self._more_text(place, marker + gap + text, event.kind)
+
+    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
+        if text:
+            yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: Grew) -> str:
         """Return the blank line between two parts of a thought.
@@ -128,97 +198,27 @@ class NativeView:
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemEnded) -> Chunk:
+    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
         place = self._places[event.index]
         match item_type(event.item):
             case "message":
-                text = self._markers.get(event.index, "") + message_text(event.item)
-                item = _shown_message(event.item, text)
+                yield from self._more_text(place, self._citations.feed(event))
+                text = self._citations.shown_text(event)
+                marker = self._markers.get(event.index, "")
+                item = message_card(event.item, marker + text)
             case "reasoning":
                 seconds = self._now() - self._started[event.index]
-                item = _shown_reasoning(event.item, round(seconds))
+                item = reasoning_card(event.item, round(seconds))
             case _:
-                item = _without_secrets(event.item)
-        self.items[place] = item
-        return _native("output_item.done", place, item=item)
+                item = call_card(event.item)
+        yield self._shown.end(place, item)
+        yield from self._sources(ended=True)
+        yield from show_files(self._shown, event.card)
 
 
 def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
     if event.usage:
-        usage = host_usage(event.usage, event.last_usage)
+        usage = host_usage(event.usage, event.last_usage, event.cost)
         yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
     if event.ending.is_failure:
         yield error_chunk(event.ending.sentence)
-
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    choices = [{"index": 0, "delta": {}}]
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": choices}
-
-
-def _part_name(kind: str) -> str:
-    return "summary_index" if kind == "summary" else "content_index"
-
-
-def _begun(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call":
-            begun |= {"arguments": ""}
-    return begun
-
-
-def _shown_message(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def _shown_reasoning(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(map(part_text, parts))
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _shown_output(event: CallAnswered) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if event.failed else "completed",
-        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
-    }
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}

@@ -7,16 +7,18 @@ replaces a top-level key whole and answers are written at the same time:
         {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
 
 The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
-never written. A record is the same in both, but for `origin`, which only ours has, and
-for `payload`, which in ours may be a list: the items that one marker names. Reasoning of
-records that any key calls dead is not sent again, because the server refused it.
+never written. A record is the same in both, but for `origin` and `shown`, which only
+ours has, and for `payload`, which in ours may be a list: the items that one marker
+names. Reasoning of records that any key calls dead is not sent again, because the
+server refused it.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from openai_responses.items import Item, is_reasoning
+from openai_responses.items import Item, is_bound
 from openai_responses.origin import Origin, read_origin
 
 SEED_KEY = "openai_responses_pipe"
@@ -28,7 +30,8 @@ class Record:
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker.
+    `payload` whose text part has no `text` takes the text that follows the marker; one
+    that has a text counts as long as `shown` is the digest of what follows.
     """
 
     ulid: str
@@ -37,11 +40,21 @@ class Record:
     payload: tuple[Item, ...]
     message_id: str
     origin: Origin
+    shown: str = ""
 
     @property
     def kind(self) -> str:
         """The type that the marker shows."""
         return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return what tells whether a shown text was edited; white space around it is free.
+
+    The host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def message_key(message_id: str) -> str:
@@ -81,9 +94,14 @@ def dead_in(value: object) -> list[str]:
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
 
 
+def created_in(value: object) -> int:
+    """Return when the oldest record in the value of one key was made; 0 for none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
 def _buried(record: Record) -> Record:
-    """Return a record without its reasoning."""
-    rest = tuple(item for item in record.payload if not is_reasoning(item))
+    """Return a record without what only its makers can read."""
+    rest = tuple(item for item in record.payload if not is_bound(item))
     return replace(record, payload=rest)
 
 
@@ -110,6 +128,7 @@ def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Re
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
         origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
     )
 
 
@@ -121,4 +140,5 @@ def _wire(record: Record) -> dict[str, Any]:
         "payload": payload[0] if len(payload) == 1 else payload,
         "message_id": record.message_id,
         "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
     }

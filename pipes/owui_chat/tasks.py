@@ -8,12 +8,43 @@ from typing import Any
 
 from owui_chat.markers import without_markers
 
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "title_generation": ("title", _TEXT),
+    "tags_generation": ("tags", _TEXTS),
+    "follow_up_generation": ("follow_ups", _TEXTS),
+    "query_generation": ("queries", _TEXTS),
+    "image_prompt_generation": ("prompt", _TEXT),
+    "autocomplete_generation": ("text", _TEXT),
+}
+"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages of a task without the markers of the chat they quote."""
     return [
         {**message, "content": _clean(message.get("content"))} for message in messages
     ]
+
+
+def task_format(
+    task: str, messages: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the `text.format` of a task that the host wants as JSON, or None.
+
+    An administrator's own prompt may ask for something else: the key has to be in it.
+    """
+    key, value = _TASK_OBJECTS.get(task, ("", {}))
+    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+        return None
+    schema = {
+        "type": "object",
+        "properties": {key: value},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:

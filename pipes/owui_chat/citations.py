@@ -1,0 +1,183 @@
+"""What an answer refers to: `[n]` in its text, and the sources that the page lists.
+
+The page's `[n]` is the n-th distinct source of a message (open-webui.md §6), so the
+numbers run on over all rounds of a run, and the sources of the host's tools count. The
+model's own links to the pages of a search become numbers while the text grows; what
+only an annotation says is put in when the message ends.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from openai_responses.items import Item, content_parts, part_text
+from openai_responses.run_events import CallAnswered, Cited, Grew, ItemEnded, RunEvent
+from owui_chat.links import LINK, OPEN_LINK, HeldText, is_tracked, without_tracking
+from owui_chat.made import made_text
+
+_Edit = tuple[int, int, str]
+
+
+class Citations:
+    """Numbers the sources of one run.
+
+    Whoever feeds it the same events gets the same numbers.
+    """
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        """Count on from the sources that the page has already, by their keys."""
+        self._numbers = {key: number for number, key in enumerate(known, 1)}
+        self._names: dict[str, str] = {}
+        self._waiting: list[str] = []  # sources that the page does not know yet
+        self._growing: dict[tuple[int, int], HeldText] = {}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What makes each numbered source the same, in the order of the numbers."""
+        return tuple(self._numbers)
+
+    def feed(self, event: RunEvent) -> str:
+        """Take an event; return the text that it adds to what is shown."""
+        match event:
+            case Grew():
+                return self._grow(event)
+            case Cited():
+                self._name(event.annotation)
+            case CallAnswered():
+                for key in source_keys(event.card.get("sources", ())):
+                    self._numbers.setdefault(key, len(self._numbers) + 1)
+            case ItemEnded():
+                return self.rest(event.index)
+        return ""
+
+    def rest(self, index: int) -> str:
+        """Return the end of a message's text that was held back."""
+        places = sorted(place for place in self._growing if place[0] == index)
+        return "".join(
+            self._linked(self._growing.pop(place).rest()) for place in places
+        )
+
+    def shown_text(self, ended: ItemEnded) -> str:
+        """Return the text of a message that has ended, as it is shown."""
+        content = ended.item.get("content")
+        if isinstance(content, str):
+            return made_text(self._linked(content), ended.card)
+        text = "".join(map(self._shown_part, content_parts(content)))
+        return made_text(text, ended.card)
+
+    def sources(self, *, ended: bool) -> Iterator[Item]:
+        """Yield the sources to show now, in the order of their numbers.
+
+        While a message goes on, those wait whose names are not known.
+        """
+        while self._waiting and (ended or self._waiting[0] in self._names):
+            key = self._waiting.pop(0)
+            name = self._names.get(key, key)
+            url = {"url": key} if key.startswith("http") else {}
+            yield {
+                "source": {"name": name, **url},
+                "document": [name],
+                "metadata": [{"source": key, "name": name}],
+            }
+
+    def _grow(self, event: Grew) -> str:
+        place = (event.index, event.part)
+        before = "" if place in self._growing else self.rest(event.index)
+        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
+        return before + self._linked(held.feed(event.text))
+
+    def _linked(self, text: str) -> str:
+        """Return a text with numbers for its links to the pages of a search."""
+        if "](" in text:
+            text = LINK.sub(self._linked_number, text)
+        return without_tracking(text)
+
+    def _linked_number(self, link: re.Match[str]) -> str:
+        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
+
+    def _number_of_link(self, link: re.Match[str]) -> str:
+        """Return the number for a link; a label that says something stays."""
+        url, label = without_tracking(link["url"]), link["label"].strip()
+        number = self._number(url)
+        names_site = "." in label and " " not in label
+        if link["open"] or names_site:
+            return f"[{number}]"
+        return f"[{label}]({url})[{number}]"
+
+    def _shown_part(self, part: Item) -> str:
+        text, annotations = part_text(part), content_parts(part.get("annotations"))
+        if not annotations:
+            return self._linked(text)
+        for annotation in annotations:
+            self._name(annotation)
+        keys = set(map(_key, annotations))
+        edits: list[_Edit] = [
+            (link.start(), link.end(), self._number_of_link(link))
+            for link in LINK.finditer(text)
+            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
+        ]
+        linked = [range(start, end) for start, end, _ in edits]
+        for annotation in annotations:
+            key, (start, end) = _key(annotation), _range(annotation, text)
+            is_link = "url" in annotation and any(start in place for place in linked)
+            if key and not is_link:
+                edits.append((end, end, f"[{self._number(key)}]"))
+        return without_tracking(_edited(text, edits))
+
+    def _number(self, key: str) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self._numbers) + 1
+            self._waiting.append(key)
+        return self._numbers[key]
+
+    def _name(self, annotation: Item) -> None:
+        name = annotation.get("title") or annotation.get("filename")
+        if name and _key(annotation):
+            self._names[_key(annotation)] = str(name)
+
+
+def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys of the host's sources as the page has them, each once."""
+    keys = []
+    for source in sources:
+        metadata = source.get("metadata") or []
+        own = (source.get("source") or {}).get("id")
+        for place, _ in enumerate(source.get("document") or []):
+            row = metadata[place] if place < len(metadata) else None
+            keys.append(str((row or {}).get("source") or own or "N/A"))
+    return list(dict.fromkeys(keys))
+
+
+def _key(annotation: Item) -> str:
+    """Return what makes a source the same; nothing for what is no source."""
+    match annotation.get("type"):
+        case "url_citation":
+            return without_tracking(str(annotation.get("url") or ""))
+        case "file_citation":
+            return str(annotation.get("file_id") or annotation.get("filename") or "")
+    return ""
+
+
+def _range(annotation: Item, text: str) -> tuple[int, int]:
+    """Return the first place that an annotation is about, and the one behind it.
+
+    `end_index` is the last character by the documentation, the one behind it in
+    practice; a file's `index` is where it is cited.
+    """
+    start = annotation.get("start_index", annotation.get("index"))
+    last = annotation.get("end_index", annotation.get("index"))
+    if not isinstance(start, int) or not isinstance(last, int):
+        return len(text), len(text)
+    inside_word = text[last - 1 : last].isalnum() and text[last : last + 1].isalnum()
+    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
+    end = last + 1 if inside_word or ends_sentence else last
+    return min(start, len(text)), min(end, len(text))
+
+
+def _edited(text: str, edits: Iterable[_Edit]) -> str:
+    """Return `text` with places of it replaced."""
+    pieces, done = [], 0
+    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+        pieces += [text[done:start], told]
+        done = max(done, end)
+    return "".join([*pieces, text[done:]])

@@ -1,0 +1,159 @@
+"""A chat's stored output, read for what is kept in it.
+
+Whatever keeps the items, the history is put together in one way only: here the texts
+get the markers that the chat does not show.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from openai_responses.items import Item, content_parts, is_call, item_type
+from owui_chat.kept_cards import KEPT_ID, KEPT_TYPE
+from owui_chat.markers import marker
+from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+from owui_chat.stored import message_key
+
+_Answer = list[Answered | Called | Returned]
+_Place = tuple[int, int]
+"""The number of a stretch, and where in its text."""
+
+
+def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that is kept in the outputs of a chat's messages.
+
+    The values are those of message keys, under keys that no message has.
+    """
+    items = (item for message in messages.values() for item in _output_of(message))
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for item in filter(_is_kept, items)
+    }
+
+
+def stored_runs(
+    messages: Mapping[str, Any], tip: str, more: str = ""
+) -> list[list[Item]]:
+    """Return the outputs of the branch that ends at `tip`, those of a run together.
+
+    `more` is a message that the host appends: the one that is to be written anew.
+    """
+    chain: list[Mapping[str, Any]] = []
+    left = dict(messages)
+    while isinstance(message := left.pop(tip, None), Mapping):
+        chain.insert(0, message)
+        tip = str(message.get("parentId") or "")
+    runs: list[list[Item]] = [[]]
+    for message in chain:
+        if message.get("role") == "user":
+            runs.append([])
+        runs[-1] += _output_of(message)
+    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+
+
+def with_kept(
+    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
+) -> list[Stretch]:
+    """Return a chat with markers for what its `runs` keep.
+
+    From the end, because the host may have left out the oldest; a run that is not in
+    the chat as it is stored stays as it is.
+    """
+    waiting = list(runs)
+    answers: list[list[Stretch]] = []
+    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+        part = [*group][::-1]
+        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+    return [stretch for part in answers for stretch in part]
+
+
+def _with_its_run(
+    part: Sequence[Stretch], waiting: list[Sequence[Item]]
+) -> list[Stretch]:
+    """Return an answer with the markers of its run, which then no longer waits."""
+    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    for number in reversed(range(len(waiting))):
+        places = _places(answer, waiting[number])
+        if places is not None:
+            kept = list(filter(_is_kept, waiting[number]))
+            del waiting[number:]
+            return [*_with_markers(answer, kept, places)]
+    return list(part)
+
+
+def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+    """Return where each message of a run begins; None where the answer is another."""
+    texts = {
+        _item_id(i): _given_text(i)
+        for i in run
+        if item_type(i) == "message" and _given_text(i)
+    }
+    found: dict[str, _Place] = {}
+    stretch, start = 0, 0
+    for name, text in texts.items():
+        while (at := _find_text(answer, stretch, text, start)) < 0:
+            stretch, start = stretch + 1, 0
+            if stretch >= len(answer):
+                return None
+        found[name] = (stretch, at)
+        start = at + len(text)
+    return found if texts or _call_ids(answer, run) else None
+
+
+def _find_text(answer: _Answer, number: int, text: str, start: int) -> int:
+    stretch = answer[number] if number < len(answer) else None
+    return stretch.text.find(text, start) if isinstance(stretch, Answered) else -1
+
+
+def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
+    """Return the ids of the calls that both have."""
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+
+
+def _with_markers(
+    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+) -> Iterator[Stretch]:
+    lines: dict[_Place, str] = {}
+    for item in kept:
+        place = places.get(item.get("before") or "")
+        if place is None and item.get("before"):
+            continue  # its text is gone
+        place = place or (len(answer), 0)
+        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+    for number, stretch in enumerate(answer):
+        here = {at: line for (n, at), line in lines.items() if n == number}
+        yield _with_lines(stretch, here) if isinstance(stretch, Answered) else stretch
+    if last := lines.get((len(answer), 0)):
+        yield Answered(last)
+
+
+def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+    text = answered.text
+    for at in sorted(lines, reverse=True):
+        text = text[:at] + lines[at] + text[at:]
+    return Answered(text)
+
+
+def _output_of(message: object) -> list[Item]:
+    """Return the output items of a stored message."""
+    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+
+
+def _given_text(item: Item) -> str:
+    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    parts = content_parts(item.get("content"))
+    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _is_kept(item: Item) -> bool:
+    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+
+
+def _ulid(item: Item) -> str:
+    return _item_id(item).removeprefix(KEPT_ID)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
