@@ -8,25 +8,42 @@ description: GPT models over the Responses API, with reasoning that is remembere
 
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
-    openai_responses  clock, errors, sentences, endings, catalog, models, items, usage,
-                      run_events, api_errors, deadlines, endpoint, retries, routes,
-                      sessions, transport, ulids, events, turn, compat, sse,
-                      event_reader, request, exchange, healing, attempts, approvals,
-                      schemas, arguments, calls, run, origin, tool_names, redaction,
-                      open_schemas, tools, audit
-    owui_chat  host_chunks, chunks, completion, native, markers, tasks, stored, keeping,
-               messages, history
-    owui_manifold  caller, valves, consent, host, host_tools, learned, log, offers,
-                   rounds, settings, sealing, store, job, report, answer, pipe
+    openai_responses  clock, errors, sentences, endings, items, usage, run_events,
+                      api_errors, deadlines, endpoint, received, retries, routes,
+                      sessions, transport, ulids, pictures, catalog, models, origin,
+                      texts, tool_names, remote_calls, hosted, replay, compat, events,
+                      sse, event_reader, parameters, request, turn, exchange, healing,
+                      attempts, schema_parts, arguments, approvals, toolset, calls,
+                      consents, open_schemas, strict_limits, schemas, tools, run,
+                      json_texts, overrides, redaction, containers, retirement,
+                      mcp_fields, mcp_servers, prices, audit, omissions, auto_model,
+                      model_list
+    owui_chat  links, annotations, host_chunks, shown, kept_cards, markers, messages,
+               stored, made, chunks, completion, cards, call_cards, citations, closing,
+               code_texts, picture_cards, code_cards, remote_cards, searches,
+               hosted_cards, native, tasks, details, carrying, keeping, image_input,
+               tool_images, paired, attachments, documents, old_blocks, history, kept,
+               injected, prefix, pruning, carried, directive_words, directives
+    owui_manifold  caller, answer_valves, connection_valves, hosted_valves,
+                   model_valves, network_valves, oversight_valves, storage_valves,
+                   tool_valves, valves, consent, host, files, result_files, results,
+                   host_tools, learned, log, rounds, sealing, store, job, made_files,
+                   legacy, permitted, remote_notices, wishes, notices, pricing,
+                   settings, accounts, report, answer, chosen_model, defaults,
+                   made_tools, search_tools, hosted_tools, kept_pictures, offers,
+                   steady, chat_job, listing, checkup, offered_models, check_job,
+                   task_job, pipe
 """
 
 import asyncio
 import base64
+import binascii
 import hashlib
 import inspect
 import json
 import logging
 import math
+import mimetypes
 import os
 import random
 import re
@@ -34,12 +51,14 @@ import secrets
 import ssl
 import time
 from base64 import b64encode
-from collections import deque
+from collections import Counter, deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
+    Collection,
+    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -47,21 +66,31 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from contextvars import copy_context
-from dataclasses import astuple, dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import astuple, dataclass, field, fields, replace
+from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
+from hashlib import sha256
 from importlib import import_module
+from io import BytesIO
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 from traceback import extract_tb
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeGuard
-from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeGuard, TypeVar
+from urllib.parse import (
+    SplitResult,
+    parse_qsl,
+    quote,
+    quote_plus,
+    unquote,
+    urlsplit,
+    urlunsplit,
+)
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -84,6 +113,11 @@ def monotonic_seconds() -> float:
 def random_fraction() -> float:
     """Return a number from 0 to 1, for waits that must not all end at once."""
     return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
 
 
 # openai_responses.errors ==============================================================
@@ -448,330 +482,6 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# openai_responses.catalog =============================================================
-# The table of models, generated from `scripts/catalog/models.json`; do not edit.
-
-# ruff: noqa: E501 - one model a line reads as a table
-
-
-class CatalogRow(NamedTuple):
-    """What the sources say about one model; None where they say nothing."""
-
-    efforts: str
-    default_effort: str | None
-    sampling: Literal["always", "with_none", "never"]
-    traits: str
-    max_output_tokens: int | None
-    context: int | None
-    prices: tuple[float | None, float | None, float | None, float | None] | None
-    shutdown: str | None
-    successor: str | None
-
-
-# Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-# fmt: off
-CATALOG_ROWS: dict[str, CatalogRow] = {
-    "chatgpt-4o-latest": CatalogRow("", None, "always", "vision", None, None, None, "2026-02-17", "gpt-5.5"),
-    "codex-mini-latest": CatalogRow("", None, "never", "reasoning summary functions vision", None, None, None, "2026-02-12", "gpt-5.4-mini"),
-    "gpt-3.5-turbo": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-0125": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-1106": CatalogRow("", None, "always", "functions", 4096, 16385, (1.0, None, None, 2.0), "2026-09-28", "gpt-5.6-terra"),
-    "gpt-4": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-0125-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0314": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0613": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-1106-preview": CatalogRow("", None, "always", "functions", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo": CatalogRow("", None, "always", "functions vision", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4.1": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (2.0, 0.5, None, 8.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-mini": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (0.4, 0.1, None, 1.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-nano": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (0.1, 0.025, None, 0.4), "2026-10-23", "gpt-5.6-luna"),
-    "gpt-4o": CatalogRow("", None, "always", "functions vision", 16384, 128000, (2.5, 1.25, None, 10.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4o-2024-05-13": CatalogRow("", None, "always", "functions vision", 4096, 128000, (5.0, None, None, 15.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4o-mini": CatalogRow("", None, "always", "functions vision", 16384, 128000, (0.15, 0.075, None, 0.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-5": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5-chat-latest": CatalogRow("", None, "always", "vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5-mini": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-12-11", "gpt-6.1-terra"),
-    "gpt-5-nano": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions vision", 128000, 400000, (0.05, 0.005, None, 0.4), "2026-12-11", "gpt-6-luna"),
-    "gpt-5-pro": CatalogRow("high", "high", "never", "reasoning summary verbosity functions vision", 272000, 400000, (15.0, None, None, 120.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5.1": CatalogRow("none low medium high", "none", "with_none", "reasoning summary verbosity functions vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.1-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5.1-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-6.1-sol"),
-    "gpt-5.1-codex-max": CatalogRow("low medium high xhigh", "medium", "never", "reasoning summary functions vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.1-codex-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-07-23", "gpt-5.4-mini"),
-    "gpt-5.2": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity functions vision", 128000, 400000, (1.75, 0.175, None, 14.0), None, None),
-    "gpt-5.2-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.2-codex": CatalogRow("low medium high xhigh", None, "never", "reasoning summary functions vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.2-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity functions vision", 128000, 400000, (21.0, None, None, 168.0), None, None),
-    "gpt-5.3-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.3-codex": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary phase functions vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.4": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions vision", 128000, 1050000, (2.5, 0.25, None, 15.0), None, None),
-    "gpt-5.4-mini": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions vision", 128000, 400000, (0.75, 0.075, None, 4.5), None, None),
-    "gpt-5.4-nano": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions vision", 128000, 400000, (0.2, 0.02, None, 1.25), "2027-04-01", "gpt-6-luna"),
-    "gpt-5.4-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.5": CatalogRow("none low medium high xhigh", "medium", "with_none", "reasoning summary verbosity phase functions vision", 128000, 1050000, (5.0, 0.5, None, 30.0), None, None),
-    "gpt-5.5-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.6-cyber": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-5.6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions vision", 128000, 1050000, (0.2, 0.02, 0.25, 1.2), None, None),
-    "gpt-5.6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions vision", 128000, 1050000, (4, 0.4, 5.0, 20), None, None),
-    "gpt-5.6-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions vision", 128000, 1050000, (2.0, 0.2, 2.5, 12.0), None, None),
-    "gpt-6-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions vision", 128000, 1050000, (10.0, 1.0, 12.5, 50.0), None, None),
-    "gpt-6-astra-law": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions vision", 128000, 1050000, (10.0, 1.0, None, 50.0), None, None),
-    "gpt-6-cyber": CatalogRow("", None, "never", "reasoning summary verbosity phase functions vision", None, None, None, None, None),
-    "gpt-6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions vision", 128000, 1050000, (0.1, 0.01, 0.125, 0.5), None, None),
-    "gpt-6-rosalind": CatalogRow("", None, "never", "reasoning summary verbosity phase functions vision", 128000, 1050000, (15.0, 1.5, 18.75, 75.0), None, None),
-    "gpt-6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions vision", 128000, 1050000, (2.0, 0.2, 2.5, 10.0), None, None),
-    "gpt-6.1-sol": CatalogRow("low medium high xhigh max", "medium", "never", "reasoning summary verbosity phase functions vision", 128000, 1050000, (2.0, 0.1, 2.5, 10.0), None, None),
-    "gpt-6.1-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions vision", 128000, 1050000, (1.0, 0.05, 1.25, 5.0), None, None),
-    "gpt-6.2-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions vision prefix_bound", 128000, 1050000, (8, None, None, 40), None, None),
-    "gpt-6.2-astra-law": CatalogRow("", None, "never", "reasoning summary verbosity phase functions vision prefix_bound", None, None, None, None, None),
-    "gpt-6.2-sol": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions vision prefix_bound", 128000, 1050000, (2, None, None, 10), None, None),
-    "gpt-daybreak-blue-latest": CatalogRow("", None, "never", "reasoning summary phase functions vision", 128000, 1050000, (4.0, 0.4, 5.0, 20.0), None, None),
-    "gpt-daybreak-red-latest": CatalogRow("", None, "never", "reasoning summary phase functions vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-rosalind-research": CatalogRow("", None, "never", "reasoning summary phase functions vision", None, None, (5.0, 0.5, None, 25.0), None, None),
-    "o1": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (15.0, 7.5, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "o1-pro": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (150.0, None, None, 600.0), "2026-10-23", "gpt-5.6-sol"),
-    "o3": CatalogRow("low medium high", "medium", "never", "reasoning summary functions vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-12-11", "gpt-6.1-sol"),
-    "o3-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary vision", 100000, 200000, (10.0, 2.5, None, 40.0), "2026-07-23", "gpt-5.4-pro"),
-    "o3-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions", 100000, 200000, (1.1, 0.55, None, 4.4), "2026-10-23", "gpt-5.6-sol"),
-    "o3-pro": CatalogRow("low medium high", "medium", "never", "reasoning summary functions vision", 100000, 200000, (20.0, None, None, 80.0), "2026-12-11", "gpt-6.1-sol"),
-    "o4-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions vision", 100000, 200000, (1.1, 0.275, None, 4.4), "2026-10-23", "gpt-5.6-terra"),
-    "o4-mini-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-07-23", "gpt-5.4-pro"),
-}
-# fmt: on
-
-# Ids that the API itself serves with another model.
-CATALOG_SERVED_AS: dict[str, str] = {
-    # OpenAI resolves the short id itself (openai-docs)
-    "gpt-5.6": "gpt-5.6-sol",
-}
-
-# Names of ours that are never sent.
-CATALOG_ALIASES: dict[str, str] = {
-    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-
-
-# openai_responses.models ==============================================================
-# Which model a name means, with the facts that decide what it may be sent.
-#
-# A name is looked for in this order, so that a real id always wins over a clever reading:
-# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-# 2. a name of ours: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
-# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-# 4. anything else is sent as it is, with the facts of its family, or with cautious ones.
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-# One digit, because Azure spells gpt-3.5 as gpt-35.
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
-
-
-class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
-
-    input: float | None
-    cached: float | None
-    cache_write: float | None
-    output: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
-    """What a model takes, holds and costs; None where nobody says."""
-
-    reasoning: bool  # takes a `reasoning` parameter
-    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
-    default_effort: str | None  # what the API uses when none is sent
-    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
-    summary: bool
-    verbosity: bool
-    phase: bool
-    functions: bool
-    vision: bool
-    prefix_bound: bool  # reasoning is dropped when what preceded it changed
-    max_output_tokens: int | None = None
-    context: int | None = None
-    shutdown: str | None = None  # ISO date
-    successor: str | None = None
-    prices: ModelPrices | None = None
-    known_family: bool = True  # False: the name says nothing, the facts are cautious
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
-    """A name understood: what to send, what binds its reasoning, what to call it."""
-
-    id: str  # sent as `model`
-    family: str  # encrypted reasoning is readable inside one family
-    effort: str | None  # the effort that the name stood for
-    facts: ModelFacts
-    name: str  # for people
-
-    def lowest_effort(self) -> str | None:
-        """The cheapest effort known to be accepted."""
-        return self.facts.efforts[0] if self.facts.efforts else None
-
-    def takes_effort(self, effort: str) -> bool:
-        """Tell whether the model accepts an effort; where nobody knows, it may try."""
-        if self.facts.efforts:
-            return effort in self.facts.efforts
-        return self.facts.reasoning or not self.facts.known_family
-
-
-def resolve_model(name: str) -> ResolvedModel:
-    """Understand any name; one that nobody knows is sent as it is."""
-    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
-    return ResolvedModel(
-        id=model_id,
-        family=_model_family(model_id),
-        effort=effort,
-        facts=_model_facts(model_id),
-        name=_shown_name(model_id, effort),
-    )
-
-
-def _named_model(name: str) -> tuple[str, str | None] | None:
-    """A real id or one of our names, neither with an effort at its end."""
-    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
-        return name, None
-    if name in CATALOG_ALIASES:
-        return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """ChatGPT's words for a model that thinks, or does not."""
-    if match := _THINKING_NAME.match(name):
-        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
-        # From gpt-5.1 to 5.4 the default is not to think at all.
-        thinks = "medium" if row and row.default_effort == "none" else None
-        return (model_id, thinks) if row else None
-    if match := _INSTANT_NAME.match(name):
-        row = CATALOG_ROWS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts.split() else None
-    return None
-
-
-def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """A model and the effort at the end of the name, if the model may accept it."""
-    base, _, effort = name.rpartition("-")
-    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
-        return None
-    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
-    if base.endswith("-codex") and effort == "max":
-        return None
-    model_id, _ = _named_model(base) or (base, None)
-    facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
-
-
-def _model_family(model_id: str) -> str:
-    """The id without its date, after the redirections of the API itself."""
-    undated = _SNAPSHOT_DATE.sub("", model_id)
-    return CATALOG_SERVED_AS.get(undated, undated)
-
-
-def _model_facts(model_id: str) -> ModelFacts:
-    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
-    if row:
-        return _row_facts(row)
-    if match := _WRAPPED_ID.match(model_id):
-        # A fine-tuned model ends with its base but has prices of its own, and so
-        # has a router.
-        return replace(_model_facts(match[1]), prices=None)
-    return _family_facts(model_id)
-
-
-def _row_facts(row: CatalogRow) -> ModelFacts:
-    traits = row.traits.split()
-    return ModelFacts(
-        reasoning="reasoning" in traits,
-        efforts=tuple(row.efforts.split()),
-        default_effort=row.default_effort,
-        sampling=row.sampling,
-        summary="summary" in traits,
-        verbosity="verbosity" in traits,
-        phase="phase" in traits,
-        functions="functions" in traits,
-        vision="vision" in traits,
-        prefix_bound="prefix_bound" in traits,
-        max_output_tokens=row.max_output_tokens,
-        context=row.context,
-        shutdown=row.shutdown,
-        successor=row.successor,
-        prices=ModelPrices(*row.prices) if row.prices else None,
-    )
-
-
-def _family_facts(model_id: str) -> ModelFacts:
-    """The facts of an id outside the catalog, by family and version."""
-    if _O_SERIES_ID.match(model_id):
-        return replace(
-            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
-        )
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return replace(_PLAIN_FACTS, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    return replace(
-        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
-    )
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [_shown_word(word) for word in words if word != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
-
-
-def _shown_word(word: str) -> str:
-    return word if word in ("mini", "nano", "pro") else word.capitalize()
-
-
-# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
-# effort or a verbosity only if someone asks, no sampling parameters, a summary.
-_REASONING_FACTS = ModelFacts(
-    reasoning=True,
-    efforts=(),
-    default_effort=None,
-    sampling="never",
-    summary=True,
-    verbosity=True,
-    phase=False,
-    functions=True,
-    vision=True,
-    prefix_bound=False,
-)
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
-# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
-# without them, so they stay away until an effort is asked for.
-_PLAIN_FACTS = replace(
-    _REASONING_FACTS,
-    reasoning=False,
-    sampling="always",
-    summary=False,
-    verbosity=False,
-)
-
-
 # openai_responses.items ===============================================================
 # Verbatim wire items, asked their questions.
 #
@@ -785,10 +495,6 @@ CALL_OUTPUTS = {
     "custom_tool_call": "custom_tool_call_output",
 }
 """Calls that we answer, by the type of their answer."""
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-"""With `store: false` an id would be looked up and not found, and Azure refuses
-`status` on reasoning (responses-api.md §2.1, rules 1 to 3, 6, 7 and 9)."""
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -812,9 +518,30 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "reasoning"
 
 
+def is_commentary(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a remark in passing, in front of the answer."""
+    return item_type(item) == "message" and item.get("phase") == "commentary"
+
+
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is reasoning that can be given back without being stored."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
+
+
+def is_bound(item: Mapping[str, Any]) -> bool:
+    """Say whether only those who made `item` can read it."""
+    return item_type(item) in ("reasoning", "compaction")
+
+
+def is_compaction(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` stands for all that came before it."""
+    return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
+
+
+def since_compaction(items: Sequence[Item]) -> list[Item]:
+    """Return `items` from the last compaction on."""
+    places = [place for place, item in enumerate(items) if is_compaction(item)]
+    return list(items[places[-1] :] if places else items)
 
 
 def message_text(item: Mapping[str, Any]) -> str:
@@ -837,33 +564,10 @@ def part_text(part: Mapping[str, Any]) -> str:
     return text if isinstance(text, str) else ""
 
 
-def replayed(item: Item) -> Item:
-    """Return `item` as it is given back in a later request.
-
-    Everything that the model produced stays byte for byte; ids, states and absent
-    values go, also those inside the content of a message (`logprobs`).
-    """
-    kept = {key: value for key, value in item.items() if _is_replayed(key, value)}
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
-    return kept
-
-
-def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
-    return [
-        replayed(item)
-        for item in output
-        if not is_reasoning(item) or (with_reasoning and has_encrypted_reasoning(item))
-    ]
-
-
-def _is_replayed(key: str, value: object) -> bool:
-    return key not in _NEVER_REPLAYED and value is not None
-
-
-def _replayed_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+def open_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the calls that nobody has answered."""
+    answered = {item.get("call_id") for item in items if is_call_output(item)}
+    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
 def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
@@ -1002,11 +706,40 @@ class Grew:
 
 
 @dataclass(frozen=True, slots=True)
+class Cited:
+    """A place in a text of the message at `index` refers to something.
+
+    `annotation` is the wire's own; the ended item has it again.
+    """
+
+    index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """A picture of the item at `index` as far as it is drawn.
+
+    The fields are those of `events.Sketched`.
+    """
+
+    index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
 class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte."""
+    """An item is whole: `item` is the wire dict that counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
 
     index: int
     item: Item
+    card: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1047,13 +780,15 @@ class Trace:
     """What the log needs to know of the last response.
 
     `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong.
+    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
+    how many items the API took out of the input, by the reason.
     """
 
     request_id: str = ""
     model: str = ""
     status: int | None = None
     error: ApiError = field(default_factory=ApiError)
+    removed: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1061,7 +796,8 @@ class RunEnded:
     """The last event of every run, however it ended.
 
     `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them.
+    items of the whole run that ended, outputs of calls among them; `cost` is in US
+    dollars, None where it is unknown or nobody asked.
     """
 
     ending: Ending
@@ -1069,9 +805,20 @@ class RunEnded:
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
     trace: Trace = field(default_factory=Trace)
+    cost: float | None = None
 
 
-RunEvent = ItemStarted | Grew | ItemEnded | CallAnswered | TurnEnded | Noted | RunEnded
+RunEvent = (
+    ItemStarted
+    | Grew
+    | Cited
+    | Pictured
+    | ItemEnded
+    | CallAnswered
+    | TurnEnded
+    | Noted
+    | RunEnded
+)
 
 
 # openai_responses.api_errors ==========================================================
@@ -1109,7 +856,8 @@ class Timeouts:
 
     `first_event` runs from the sending to the first event, `idle` from one event to
     the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one.
+    minutes, so there is no total limit unless somebody asks for one; the time of tools
+    and of people does not count in it.
     """
 
     connect: float = 30.0
@@ -1142,6 +890,15 @@ class Deadlines:
     def leave(self, seconds: float) -> bool:
         """Say whether the total limit leaves time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the total limit stand still."""
+        began = asyncio.get_running_loop().time()
+        try:
+            yield
+        finally:
+            self._end += asyncio.get_running_loop().time() - began
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
@@ -1200,14 +957,31 @@ class Endpoint:
         """The server's name; raises InvalidRequest for an unusable base."""
         return urlsplit(normalized_base_url(self.base_url)).hostname or ""
 
+    @property
+    def is_azure(self) -> bool:
+        """Whether the server is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    def account(self) -> str:
+        """Return a name for who asks where, which does not tell the key."""
+        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+
+    def owner(self) -> str:
+        """Return a short name for whose reasoning this is, which does not tell the key.
+
+        Keys of one organisation read each other's, where it is known.
+        """
+        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; Azure wants its key in one of its own.
 
         An administrator's own headers win: a gateway may want another Authorization.
         """
         key = self.api_key.strip()
-        azure = self.host.endswith(_AZURE_HOSTS)
-        ours = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"}
+        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
         if self.organization:
             ours["OpenAI-Organization"] = self.organization
@@ -1250,6 +1024,114 @@ def url_parts(text: str) -> SplitResult | None:
     except ValueError:  # brackets without an address, a port that is no number
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
+
+
+# openai_responses.received ============================================================
+# A response whose head has come, with its body on the way.
+
+DRAIN_SECONDS = 1.0
+"""For the rest of a body that nobody needs."""
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word: the log shows it."""
+
+NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Answer:
+    """A response whose status is fine and whose body is still on its way."""
+
+    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Wrap `response`; whoever opened it closes it."""
+        self._response = response
+        self._deadlines = deadlines
+        self._broke = False
+
+    @property
+    def is_stream(self) -> bool:
+        """Say whether the body is an event stream."""
+        return self._response.content_type == "text/event-stream"
+
+    @property
+    def request_id(self) -> str:
+        """OpenAI's own id of the request, for the log."""
+        return request_id_of(self._response)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it arrives, in pieces of any length."""
+        while chunk := await self._read_any():
+            yield chunk
+
+    async def _read_any(self) -> bytes:
+        if self._broke:
+            raise ConnectionFailed("The connection to the model's server broke.")
+        scope = self._deadlines.scope()
+        try:
+            async with scope:
+                return await self._response.content.readany()
+        except NETWORK_ERRORS:
+            if scope.expired():
+                raise self._deadlines.passed() from None
+            self._broke = True
+        return self._rescued() or await self._read_any()
+
+    def _rescued(self) -> bytes:
+        """Return what arrived before the connection broke.
+
+        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        """
+        content = self._response.content
+        content.set_exception(None)  # type: ignore[arg-type]
+        return content.read_nowait()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Leave what arrives with the operating system for a while.
+
+        Otherwise the event loop wakes for every packet, though nobody reads. Where
+        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        """
+        connection = self._response.connection  # None once the body has ended
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
+    async def drain(self) -> None:
+        """Read what is left after the last event, so that the connection lives on."""
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in self._response.content.iter_any():
+                    pass
+        except NETWORK_ERRORS:
+            self._response.close()
+
+    async def response_object(self) -> dict[str, Any]:
+        """Return the body as the API's response object."""
+        pieces = [piece async for piece in self.chunks()]
+        try:
+            wire = json.loads(b"".join(pieces))
+        except (ValueError, RecursionError):
+            wire = None
+        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+            return wire
+        if isinstance(wire, dict) and wire.get("error"):
+            error = read_api_error(wire)
+            setback = Setback(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+
+
+def request_id_of(response: aiohttp.ClientResponse) -> str:
+    """Return the server's id of a request, if it looks like one."""
+    told = response.headers.get("x-request-id", "")
+    return told if _REQUEST_ID.fullmatch(told) else ""
 
 
 # openai_responses.retries =============================================================
@@ -1522,103 +1404,7 @@ def _new_session() -> aiohttp.ClientSession:
 # Errors of aiohttp become ours here, once; what a proxy, a certificate or a gateway
 # does wrong gets a sentence of its own.
 
-_DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
-
-_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
-
-_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-class Answer:
-    """A response whose status is fine and whose body is still on its way."""
-
-    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
-        self._response = response
-        self._deadlines = deadlines
-        self._broke = False
-
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
-
-    @property
-    def request_id(self) -> str:
-        """OpenAI's own id of the request, for the log."""
-        return _request_id(self._response)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self._read_any():
-            yield chunk
-
-    async def _read_any(self) -> bytes:
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
-        scope = self._deadlines.scope()
-        try:
-            async with scope:
-                return await self._response.content.readany()
-        except _NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.passed() from None
-            self._broke = True
-        return self._rescued() or await self._read_any()
-
-    def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
-
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
-        """
-        content = self._response.content
-        content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait()
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
-
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
-        """
-        connection = self._response.connection  # None once the body has ended
-        transport = connection.transport if connection else None
-        if transport is None or not transport.is_reading():
-            yield
-            return
-        transport.pause_reading()
-        try:
-            yield
-        finally:
-            if not transport.is_closing():
-                transport.resume_reading()
-
-    async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
-        except _NETWORK_ERRORS:
-            self._response.close()
-
-    async def response_object(self) -> dict[str, Any]:
-        """Return the body as the API's response object."""
-        pieces = [piece async for piece in self.chunks()]
-        try:
-            wire = json.loads(b"".join(pieces))
-        except (ValueError, RecursionError):
-            wire = None
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
-            return wire
-        if isinstance(wire, dict) and wire.get("error"):
-            error = read_api_error(wire)
-            setback = Setback(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
 class Connections:
@@ -1642,14 +1428,35 @@ class Connections:
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
         closes the connection, and with it the work upstream.
         """
-        limits = deadlines or Deadlines(Timeouts())
+        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
+        async with self._sent(endpoint, path, body, limits) as response:
+            if response.status >= 400:
+                raise await _refusal(response, str(payload.get("model", "")))
+            yield Answer(response, limits)
+
+    @asynccontextmanager
+    async def get(
+        self, endpoint: Endpoint, path: str, deadlines: Deadlines
+    ) -> AsyncIterator[Answer]:
+        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+
+        No redirection is followed: it would take the key along.
+        """
+        async with self._sent(endpoint, path, None, deadlines) as response:
+            if response.status != 200:
+                raise await _refusal(response, "")
+            yield Answer(response, deadlines)
+
+    @asynccontextmanager
+    async def _sent(
+        self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
-            response = await _send(session, endpoint, path, payload, limits, tls)
+            response = await _send(session, endpoint, path, body, deadlines, tls)
             try:
-                if response.status >= 400:
-                    raise await _refusal(response, str(payload.get("model", "")))
-                yield Answer(response, limits)
+                yield response
             finally:
                 response.close()  # nothing happens when it was read to its end
 
@@ -1658,30 +1465,35 @@ class Connections:
         await self._sessions.close()
 
 
+def _json_body(payload: dict[str, Any]) -> bytes:
+    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
+
+
 async def _send(
     session: aiohttp.ClientSession,
     endpoint: Endpoint,
     path: str,
-    payload: dict[str, Any],
+    body: bytes | None,
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
     """Return the response once its head is there."""
-    # A lone surrogate, from a broken copy and paste, must not stop the request.
-    body = json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
         async with scope:
-            return await session.post(
+            return await session.request(
+                "GET" if body is None else "POST",
                 url,
+                allow_redirects=body is not None,
                 data=body,
                 headers=endpoint.headers(),
                 ssl=tls,
                 proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-    except _NETWORK_ERRORS as error:
+    except NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.passed() from None
         raise ConnectionFailed(_network_sentence(error, endpoint.host)) from None
@@ -1712,24 +1524,18 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     """Return the error that a response with a bad status stands for."""
     body = b""
     try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
+        async with asyncio.timeout(DRAIN_SECONDS):
             async for piece in response.content.iter_any():
                 body += piece
                 if len(body) > _MAX_ERROR_BODY:
                     break
         error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError, RecursionError):
+    except (*NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: the status says it
     status = response.status
     setback = read_setback(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, _request_id(response))
-
-
-def _request_id(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
+    return ApiRefused(sentence, setback, request_id_of(response))
 
 
 # openai_responses.ulids ===============================================================
@@ -1754,252 +1560,426 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
-# openai_responses.events ==============================================================
-# The closed union of stream events that we act on.
+# openai_responses.pictures ============================================================
+# Pictures that the model drew, as they go back to it.
 #
-# All other events, also those that do not exist yet, are `Unknown`: they keep the
-# connection alive, nothing more (responses-api.md §0.5).
+# The API would look a drawn picture up by an id that it never stored (responses-api.md
+# §2.1): what goes back is an input picture, at the place where it was drawn.
+
+_READ_FORMS = ("png", "jpeg", "webp")
+
+
+def is_drawing(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is the drawing of a picture."""
+    return item_type(item) == "image_generation_call"
+
+
+def has_picture(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` holds a picture that the model can be given back."""
+    held = is_drawing(item) and bool(item.get("result"))
+    return held and picture_form(item) in _READ_FORMS
+
+
+def picture_form(item: Mapping[str, Any]) -> str:
+    """Return the format of a drawn picture, such as `png`."""
+    return str(item.get("output_format") or "png")
+
+
+def picture_url(item: Mapping[str, Any]) -> str:
+    """Return a drawn picture as an address that holds it."""
+    kind = {"svg": "svg+xml"}.get(picture_form(item), picture_form(item))
+    return f"data:image/{kind};base64,{item['result']}"
+
+
+def picture_message(item: Mapping[str, Any]) -> Item:
+    """Return a drawn picture as an input message."""
+    part = {"type": "input_image", "detail": "auto", "image_url": picture_url(item)}
+    return {"type": "message", "role": "user", "content": [part]}
+
+
+# openai_responses.catalog =============================================================
+# The table of models, generated from `scripts/catalog/models.json`; do not edit.
+
+# ruff: noqa: E501 - one model a line reads as a table
+
+
+class CatalogRow(NamedTuple):
+    """What the sources say about one model; None where they say nothing."""
+
+    efforts: str
+    default_effort: str | None
+    sampling: Literal["always", "with_none", "never"]
+    traits: str
+    max_output_tokens: int | None
+    context: int | None
+    prices: tuple[float | None, float | None, float | None, float | None] | None
+    shutdown: str | None
+    successor: str | None
+
+
+# Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
+# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
+# fmt: off
+CATALOG_ROWS: dict[str, CatalogRow] = {
+    "chatgpt-4o-latest": CatalogRow("", None, "always", "vision", None, None, None, "2026-02-17", "gpt-5.5"),
+    "codex-mini-latest": CatalogRow("", None, "never", "reasoning summary functions vision", None, None, None, "2026-02-12", "gpt-5.4-mini"),
+    "gpt-3.5-turbo": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
+    "gpt-3.5-turbo-0125": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
+    "gpt-3.5-turbo-1106": CatalogRow("", None, "always", "functions", 4096, 16385, (1.0, None, None, 2.0), "2026-09-28", "gpt-5.6-terra"),
+    "gpt-4": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4-0125-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
+    "gpt-4-0314": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
+    "gpt-4-0613": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4-1106-preview": CatalogRow("", None, "always", "functions", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4-turbo": CatalogRow("", None, "always", "functions vision", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4-turbo-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
+    "gpt-4.1": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (2.0, 0.5, None, 8.0), "2027-01-14", "gpt-6-luna"),
+    "gpt-4.1-mini": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (0.4, 0.1, None, 1.6), "2027-01-14", "gpt-6-luna"),
+    "gpt-4.1-nano": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (0.1, 0.025, None, 0.4), "2026-10-23", "gpt-5.6-luna"),
+    "gpt-4o": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (2.5, 1.25, None, 10.0), "2027-01-14", "gpt-6-luna"),
+    "gpt-4o-2024-05-13": CatalogRow("", None, "always", "functions hosted vision", 4096, 128000, (5.0, None, None, 15.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4o-mini": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (0.15, 0.075, None, 0.6), "2027-01-14", "gpt-6-luna"),
+    "gpt-5": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-12-11", "gpt-6.1-sol"),
+    "gpt-5-chat-latest": CatalogRow("", None, "always", "vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
+    "gpt-5-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
+    "gpt-5-mini": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-12-11", "gpt-6.1-terra"),
+    "gpt-5-nano": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.05, 0.005, None, 0.4), "2026-12-11", "gpt-6-luna"),
+    "gpt-5-pro": CatalogRow("high", "high", "never", "reasoning summary verbosity functions hosted vision", 272000, 400000, (15.0, None, None, 120.0), "2026-12-11", "gpt-6.1-sol"),
+    "gpt-5.1": CatalogRow("none low medium high", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2027-04-01", "gpt-6.1-sol"),
+    "gpt-5.1-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
+    "gpt-5.1-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-6.1-sol"),
+    "gpt-5.1-codex-max": CatalogRow("low medium high xhigh", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
+    "gpt-5.1-codex-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-07-23", "gpt-5.4-mini"),
+    "gpt-5.2": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), None, None),
+    "gpt-5.2-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
+    "gpt-5.2-codex": CatalogRow("low medium high xhigh", None, "never", "reasoning summary functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2026-07-23", "gpt-5.4"),
+    "gpt-5.2-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (21.0, None, None, 168.0), None, None),
+    "gpt-5.3-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
+    "gpt-5.3-codex": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary phase functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2027-04-01", "gpt-6.1-sol"),
+    "gpt-5.4": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.5, 0.25, None, 15.0), None, None),
+    "gpt-5.4-mini": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.75, 0.075, None, 4.5), None, None),
+    "gpt-5.4-nano": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.2, 0.02, None, 1.25), "2027-04-01", "gpt-6-luna"),
+    "gpt-5.4-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
+    "gpt-5.5": CatalogRow("none low medium high xhigh", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (5.0, 0.5, None, 30.0), None, None),
+    "gpt-5.5-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
+    "gpt-5.6-cyber": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
+    "gpt-5.6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.2, 0.02, 0.25, 1.2), None, None),
+    "gpt-5.6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (4, 0.4, 5.0, 20), None, None),
+    "gpt-5.6-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 12.0), None, None),
+    "gpt-6-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, 12.5, 50.0), None, None),
+    "gpt-6-astra-law": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, None, 50.0), None, None),
+    "gpt-6-cyber": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", None, None, None, None, None),
+    "gpt-6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.1, 0.01, 0.125, 0.5), None, None),
+    "gpt-6-rosalind": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (15.0, 1.5, 18.75, 75.0), None, None),
+    "gpt-6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 10.0), None, None),
+    "gpt-6.1-sol": CatalogRow("low medium high xhigh max", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.1, 2.5, 10.0), None, None),
+    "gpt-6.1-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (1.0, 0.05, 1.25, 5.0), None, None),
+    "gpt-6.2-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (8, None, None, 40), None, None),
+    "gpt-6.2-astra-law": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", None, None, None, None, None),
+    "gpt-6.2-sol": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (2, None, None, 10), None, None),
+    "gpt-daybreak-blue-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 1050000, (4.0, 0.4, 5.0, 20.0), None, None),
+    "gpt-daybreak-red-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
+    "gpt-rosalind-research": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", None, None, (5.0, 0.5, None, 25.0), None, None),
+    "o1": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (15.0, 7.5, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
+    "o1-pro": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (150.0, None, None, 600.0), "2026-10-23", "gpt-5.6-sol"),
+    "o3": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-12-11", "gpt-6.1-sol"),
+    "o3-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (10.0, 2.5, None, 40.0), "2026-07-23", "gpt-5.4-pro"),
+    "o3-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions", 100000, 200000, (1.1, 0.55, None, 4.4), "2026-10-23", "gpt-5.6-sol"),
+    "o3-pro": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (20.0, None, None, 80.0), "2026-12-11", "gpt-6.1-sol"),
+    "o4-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (1.1, 0.275, None, 4.4), "2026-10-23", "gpt-5.6-terra"),
+    "o4-mini-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-07-23", "gpt-5.4-pro"),
+}
+# fmt: on
+
+# Ids that the API itself serves with another model.
+CATALOG_SERVED_AS: dict[str, str] = {
+    # OpenAI resolves the short id itself (openai-docs)
+    "gpt-5.6": "gpt-5.6-sol",
+}
+
+# Names of ours that are never sent.
+CATALOG_ALIASES: dict[str, str] = {
+    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+
+
+# openai_responses.models ==============================================================
+# Which model a name means, with the facts that decide what it may be sent.
+#
+# A name is looked for in this order, so that a real id always wins over a clever reading:
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. a name of ours: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. anything else is sent as it is, with the facts of its family, or with cautious ones.
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
+# One digit, because Azure spells gpt-3.5 as gpt-35.
+_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
+_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+class ModelPrices(NamedTuple):
+    """US dollars for a million tokens."""
+
+    input: float | None
+    cached: float | None
+    cache_write: float | None
+    output: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
-    """More of a text that grows while we read.
+class ModelFacts:
+    """What a model takes, holds and costs; None where nobody says."""
 
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    too). `part` is the content or summary index, 0 for arguments.
-    """
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
+    reasoning: bool  # takes a `reasoning` parameter
+    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
+    default_effort: str | None  # what the API uses when none is sent
+    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
+    summary: bool
+    verbosity: bool
+    phase: bool
+    functions: bool
+    hosted: bool  # takes the tools that OpenAI itself runs
+    vision: bool
+    prefix_bound: bool  # reasoning is dropped when what preceded it changed
+    max_output_tokens: int | None = None
+    context: int | None = None
+    shutdown: str | None = None  # ISO date
+    successor: str | None = None
+    prices: ModelPrices | None = None
+    known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
 @dataclass(frozen=True, slots=True)
-class ItemAdded:
-    """`response.output_item.added`: an item began; its content is still missing."""
+class ResolvedModel:
+    """A name understood: what to send, what binds its reasoning, what to call it."""
 
-    output_index: int
-    item: Item
+    id: str  # sent as `model`
+    family: str  # encrypted reasoning is readable inside one family
+    effort: str | None  # the effort that the name stood for
+    facts: ModelFacts
+    name: str  # for people
 
+    def lowest_effort(self) -> str | None:
+        """The cheapest effort known to be accepted."""
+        return self.facts.efforts[0] if self.facts.efforts else None
 
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
-
-    status: str
-    response: Mapping[str, Any]
+    def takes_effort(self, effort: str) -> bool:
+        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        if self.facts.efforts:
+            return effort in self.facts.efforts
+        return self.facts.reasoning or not self.facts.known_family
 
 
-@dataclass(frozen=True, slots=True)
-class StreamError:
-    """`error`: the request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Anything else, by its type."""
-
-    type: str
+def resolve_model(name: str) -> ResolvedModel:
+    """Understand any name; one that nobody knows is sent as it is."""
+    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, effort),
+    )
 
 
-StreamEvent = (
-    Delta | Whole | ItemAdded | ItemDone | ResponseEnded | StreamError | Unknown
+def _named_model(name: str) -> tuple[str, str | None] | None:
+    """A real id or one of our names, neither with an effort at its end."""
+    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
+        return name, None
+    if name in CATALOG_ALIASES:
+        return CATALOG_ALIASES[name], None
+    return _thinking_or_instant(name)
+
+
+def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
+    """ChatGPT's words for a model that thinks, or does not."""
+    if match := _THINKING_NAME.match(name):
+        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
+        # From gpt-5.1 to 5.4 the default is not to think at all.
+        thinks = "medium" if row and row.default_effort == "none" else None
+        return (model_id, thinks) if row else None
+    if match := _INSTANT_NAME.match(name):
+        row = CATALOG_ROWS.get(match[1])
+        return (match[1], "none") if row and "none" in row.efforts.split() else None
+    return None
+
+
+def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """A model and the effort at the end of the name, if the model may accept it."""
+    base, _, effort = name.rpartition("-")
+    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
+        return None
+    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    if base.endswith("-codex") and effort == "max":
+        return None
+    model_id, _ = _named_model(base) or (base, None)
+    facts = _model_facts(model_id)
+    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
+    return (model_id, effort) if accepted else None
+
+
+def _model_family(model_id: str) -> str:
+    """The id without its date, after the redirections of the API itself."""
+    undated = _SNAPSHOT_DATE.sub("", model_id)
+    return CATALOG_SERVED_AS.get(undated, undated)
+
+
+def _model_facts(model_id: str) -> ModelFacts:
+    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
+    if row:
+        return _row_facts(row)
+    if match := _WRAPPED_ID.match(model_id):
+        # A fine-tuned model ends with its base but has prices of its own, and so
+        # has a router.
+        return replace(_model_facts(match[1]), prices=None)
+    return _family_facts(model_id)
+
+
+def _row_facts(row: CatalogRow) -> ModelFacts:
+    traits = row.traits.split()
+    return ModelFacts(
+        reasoning="reasoning" in traits,
+        efforts=tuple(row.efforts.split()),
+        default_effort=row.default_effort,
+        sampling=row.sampling,
+        summary="summary" in traits,
+        verbosity="verbosity" in traits,
+        phase="phase" in traits,
+        functions="functions" in traits,
+        hosted="hosted" in traits,
+        vision="vision" in traits,
+        prefix_bound="prefix_bound" in traits,
+        max_output_tokens=row.max_output_tokens,
+        context=row.context,
+        shutdown=row.shutdown,
+        successor=row.successor,
+        prices=ModelPrices(*row.prices) if row.prices else None,
+    )
+
+
+def _family_facts(model_id: str) -> ModelFacts:
+    """The facts of an id outside the catalog, by family and version."""
+    if _O_SERIES_ID.match(model_id):
+        return replace(
+            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
+        )
+    match = _GPT_VERSION.match(model_id)
+    if not match:
+        # A deployment has any name: what it takes, its administrator knows.
+        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
+    version = (int(match[1]), int(match[2] or 0))
+    if version < (5, 0):
+        return _PLAIN_FACTS
+    return replace(
+        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
+    )
+
+
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    name, notes = model_id, [effort] if effort else []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.insert(0, match[1])
+        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
+        shown = [_shown_word(word) for word in words if word != "latest"]
+        name = " ".join((f"GPT-{version}", *shown))
+    return f"{name} ({', '.join(notes)})" if notes else name
+
+
+def _shown_word(word: str) -> str:
+    return word if word in ("mini", "nano", "pro") else word.capitalize()
+
+
+# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
+# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+_REASONING_FACTS = ModelFacts(
+    reasoning=True,
+    efforts=(),
+    default_effort=None,
+    sampling="never",
+    summary=True,
+    verbosity=True,
+    phase=False,
+    functions=True,
+    hosted=True,
+    vision=True,
+    prefix_bound=False,
+)
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
+# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
+# without them, so they stay away until an effort is asked for.
+_PLAIN_FACTS = replace(
+    _REASONING_FACTS,
+    reasoning=False,
+    sampling="always",
+    summary=False,
+    verbosity=False,
+    hosted=False,
 )
 
 
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
-        if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
-    return out
-
-
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
-    if not isinstance(event, Delta):
-        return None
-    return (event.kind, event.output_index, event.part)
-
-
-# openai_responses.turn ================================================================
-# The state machine of one response.
+# openai_responses.origin ==============================================================
+# Who made an item: reasoning is readable only for its own family and endpoint.
 #
-# Events in, run events out, no effect anywhere. An item is *unknown* until its
-# `output_item.added`, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            kept for later     shown             ignored
-#     whole text       kept for later     the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#
-# "Kept for later" is shown when the item is known: the name of a call comes from the
-# item alone (responses-api.md §3). What follows the end of the response is ignored in
-# every state. Texts that end are authoritative: what a person has not seen of them yet
-# is shown, and the ended item is the wire's own dict.
-
-_Place = tuple[str, int]
+# Encrypted reasoning of another model, server or organisation is refused or silently
+# dropped by the API (responses-api.md §2.1, rules 4, 10 and 11).
 
 
-class Turn:
-    """One response, from its first event to its last."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The model family, the server's name, the account there that produced an item.
 
-    def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._early: dict[int, list[Delta | Whole]] = {}
-        self._open: dict[int, dict[_Place, list[str]]] = {}
-        self._ended: dict[int, Item] = {}
+    `endpoint` and `account` are empty where an earlier writer did not note them.
+    """
 
-    @property
-    def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
+    family: str
+    endpoint: str = ""
+    account: str = ""
 
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
-        self.event_count += 1
-        return [] if self.ending else self._take(event)
+    def may_read(self, maker: Self) -> bool:
+        """Say whether we may send reasoning that `maker` produced."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
 
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case Delta():
-                return self._grow(event)
-            case Whole():
-                return self._replace(event)
-            case ItemAdded():
-                return self._start(event.output_index, event.item)
-            case ItemDone():
-                return self._end(event.output_index, event.item)
-            case ResponseEnded():
-                return self._finish(event)
-            case StreamError():
-                self.trace = replace(self.trace, error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
-                self.refusal = event.error if self.event_count == 1 else None
-        return []
-
-    def _grow(self, event: Delta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
-        if not event.text:
-            return []
-        texts.setdefault((event.kind, event.part), []).append(event.text)
-        index = self._first + event.output_index
-        return [Grew(index, event.kind, event.part, event.text)]
-
-    def _replace(self, event: Whole) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: Delta | Whole) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
-
-    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._open or output_index in self._ended:
-            return []
-        self._open[output_index] = {}
-        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
-        for early in self._early.pop(output_index, ()):
-            events += self._take(early)
-        return events
-
-    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._ended:
-            return []
-        events = self._start(output_index, item)
-        for place, text in item_texts(item):
-            events += self._show_rest(output_index, place, text)
-        del self._open[output_index]
-        self._ended[output_index] = item
-        return [*events, ItemEnded(self._first + output_index, item)]
-
-    def _show_rest(self, output_index: int, place: _Place, text: str) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
-
-        A text that contradicts its deltas cannot be shown as growth: the ended item
-        corrects it.
-        """
-        texts = self._open[output_index]
-        shown = "".join(texts.get(place, ()))
-        texts[place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        index = self._first + output_index
-        return [Grew(index, *place, text[len(shown) :])]
-
-    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"))
-        self.ending = _ending_of(event.status, response)
-        self.trace = replace(
-            self.trace,
-            model=str(response.get("model") or ""),
-            error=read_api_error(response.get("error")),
-        )
-        events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
-            if isinstance(item, dict):
-                events += self._end(output_index, item)
-        response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            TurnEnded(response_id, event.status, self.usage),
-        ]
-
-    def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
-        events: list[RunEvent] = []
-        for output_index in sorted(self._early):
-            kinds = {early.kind for early in self._early[output_index]}
-            if kinds & {"text", "refusal"}:
-                message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(output_index, message)
-        return events
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
 
 
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return who makes items of `family` at `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.owner())
+
+
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or what the host's id of the model tells.
+
+    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    """
+    if isinstance(wire, Mapping) and wire.get("family"):
+        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
+        return Origin(str(wire["family"]), endpoint, account)
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+
+
+# openai_responses.texts ===============================================================
+# The texts of an item that deltas can grow.
+
+TextPlace = tuple[str, int]
+"""A kind of text and its part, as `events.Delta` has them."""
+
+
+def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
     match item_type(item):
         case "message":
@@ -2011,10 +1991,12 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[_Place, str]]:
                 yield ("summary", part), _text_or_empty(content.get("text"))
             for part, content in _parts(item.get("content")):
                 yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call":
+        case "function_call" | "mcp_call":
             yield ("arguments", 0), _text_or_empty(item.get("arguments"))
         case "custom_tool_call":
             yield ("arguments", 0), _text_or_empty(item.get("input"))
+        case "code_interpreter_call":
+            yield ("code", 0), _text_or_empty(item.get("code"))
 
 
 def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -2027,14 +2009,401 @@ def _text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
-    if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "failed":
-        return ending_of_failure("failed", read_api_error(response.get("error")))
-    return COMPLETED
+# openai_responses.tool_names ==========================================================
+# Names of tools that the API forbids, there and back.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """What each tool is called in a request; `known` are the tools' own names.
+
+    What a name becomes depends on itself, so that it is the same in the next request;
+    only a known tool that has that very name already makes a difference.
+    """
+
+    known: tuple[str, ...] = ()
+
+    def sent(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
+
+    def original(self, sent: str) -> str:
+        """Return the tool's own name of the one that the model used."""
+        return next((name for name in self.known if self.sent(name) == sent), sent)
+
+    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
+        return [self._sent_tool(tool) for tool in tools]
+
+    def _sent_tool(self, tool: Item) -> Item:
+        if tool.get("type") not in ("function", "custom"):
+            return tool
+        return {**tool, "name": self.sent(tool["name"])}
+
+
+# openai_responses.remote_calls ========================================================
+# Calls of remote MCP servers, told to the model as calls with outputs.
+#
+# With `store: false` the API takes an `mcp_call` back but does not show it to the model:
+# no token is counted for it, and what the server said is forgotten. As a function's call
+# with its output it is read (seen live by two users of the API in 2026). So this pair
+# stands for it in every later request; it is also what a host makes of the card.
+#
+# A person's consent belongs to one response: the API would make a call again whose
+# approval comes back without it. What the model has acted on becomes such a pair, too.
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+_CLIENT_ANSWERS = (
+    "function_call_output",
+    "custom_tool_call_output",
+    "mcp_approval_response",
+)
+
+
+def remote_name(item: Mapping[str, Any]) -> str:
+    """Return what a remote tool is called here: its server's label, then its name.
+
+    Open WebUI names the tools of its own MCP servers alike.
+    """
+    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_call(item: Mapping[str, Any]) -> Item:
+    """Return the call that `item` made, or asked to be allowed."""
+    return {
+        "type": "function_call",
+        "call_id": _remote_call_id(item),
+        "name": remote_name(item),
+        "arguments": str(item.get("arguments") or "{}"),
+    }
+
+
+def remote_output(item: Mapping[str, Any]) -> Item:
+    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+
+
+def remote_pair(item: Mapping[str, Any]) -> list[Item]:
+    """Return a whole `mcp_call` as the model is told of it later."""
+    return [remote_call(item), remote_output(item)]
+
+
+def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+    """Return a call that was asked for and not allowed."""
+    return [remote_call(request), _call_output(request, f"Error: {why}")]
+
+
+def remote_failed(item: Mapping[str, Any]) -> bool:
+    """Say whether an `mcp_call` came to nothing."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: Mapping[str, Any]) -> bool:
+    """Say whether the API asks whether it may make a call."""
+    return item_type(item) == "mcp_approval_request"
+
+
+def settled(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without the approvals that are over.
+
+    One that the model has not acted on yet stays, because the next response does; a
+    request that nobody answered cannot be sent at all.
+    """
+    requests = {item["id"]: item for item in items if is_approval_request(item)}
+    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    answers = {
+        item.get("approval_request_id"): (place > last, item)
+        for place, item in enumerate(items)
+        if _is_response(item)
+    }
+    kept: list[Item] = []
+    for item in items:
+        is_open, answer = answers.get(_asked_id(item), (False, {}))
+        if is_open or _asked_id(item) is None:
+            kept.append(item)
+        elif is_approval_request(item) and answer.get("approve") is False:
+            kept += refused_pair(item, str(answer.get("reason") or ""))
+    return kept
+
+
+def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
+    """Return the place of the last item that the model made, or -1."""
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+    )
+    return max(acts, default=-1)
+
+
+def _asked_id(item: Mapping[str, Any]) -> object:
+    """Return the id of the request that `item` is or answers; None for others."""
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call right behind it.
+
+    Calls that ran at the same time stand in the host's order otherwise.
+    """
+    rows = list(items)
+    outputs = {
+        item["call_id"]: item
+        for item in rows
+        if _is_remote(item, "function_call_output")
+    }
+    told: list[Item] = []
+    for item in rows:
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            told += [item, outputs[item["call_id"]]]
+        elif not _is_remote(item, "function_call_output"):
+            told.append(item)
+    return told
+
+
+def _is_response(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "mcp_approval_response"
+
+
+def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+
+
+def _remote_call_id(item: Mapping[str, Any]) -> str:
+    own = str(item.get("id") or "")
+    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _call_output(item: Mapping[str, Any], text: str) -> Item:
+    kind = "function_call_output"
+    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
+
+
+def _remote_error(item: Mapping[str, Any]) -> str:
+    """Return what went wrong, in the words of the server or of the API."""
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+# openai_responses.hosted ==============================================================
+# What an item that the API itself makes or runs means to a viewer and to a later turn.
+#
+# Searches, code, pictures, calls of remote servers: nobody on our side answers them.
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "web_search_call": ("action",),
+    "file_search_call": ("queries",),
+    "code_interpreter_call": ("container_id",),
+    "mcp_list_tools": ("server_label", "tools"),
+    "mcp_call": ("server_label", "name", "arguments"),
+    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
+    "mcp_approval_response": ("approval_request_id", "approve"),
+}
+"""Hosted items that can be given back, with what the API asks of each. A picture is
+not among them: it would be looked up by an id that was never stored
+(responses-api.md §2.1)."""
+
+_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
+_ACTIONS = ("search", "open_page", "find_in_page")
+
+_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
+"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
+
+
+_INCLUDED = {
+    "web_search": "web_search_call.action.sources",
+    "code_interpreter": "code_interpreter_call.outputs",
+}
+"""What the API leaves out of an item unless it is asked, by the tool."""
+
+
+def is_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether the API made or answered `item` itself."""
+    return item_type(item) in (*_NEEDS, "image_generation_call")
+
+
+def is_returned_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a finished hosted one that a later request gives back."""
+    kind = item_type(item)
+    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+        return False
+    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if kind == "mcp_list_tools" and item.get("error"):
+        return False  # without a list the API asks the server again
+    return all(item.get(key) is not None for key in _NEEDS[kind])
+
+
+def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat get `item` back; an approval is over by then."""
+    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
+
+
+def without_tools(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs and the reasoning before them.
+
+    The lists of remote servers stay, for they are none; so do pictures, which people
+    see in the answer.
+    """
+    kept: list[Item] = []
+    dangling: list[Item] = []  # reasoning whose product has not come yet
+    for item in items:
+        if is_reasoning(item):
+            dangling.append(item)
+            continue
+        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+            kept += [*dangling, item]
+        dangling = []
+    return kept
+
+
+def is_search(tool: Mapping[str, Any]) -> bool:
+    """Say whether answers cite what `tool` found."""
+    return tool.get("type") in ("web_search", "file_search")
+
+
+def searched_queries(item: Mapping[str, Any]) -> list[str]:
+    """Return what a search looked for, on the web or in files."""
+    if item_type(item) == "file_search_call":
+        return _texts(item.get("queries"))
+    action = _action(item)
+    return _texts(action.get("queries")) or _texts([action.get("query")])
+
+
+def searched_pages(item: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of the pages that a search found, each once."""
+    sources = _action(item).get("sources")
+    rows = sources if isinstance(sources, list) else []
+    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
+    return list(dict.fromkeys(_texts(urls)))
+
+
+def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
+    """Return the tools that may be offered to a model that works with `effort`."""
+    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
+    return [tool for tool in tools if tool.get("type") not in refused]
+
+
+def included_by(tools: Sequence[Item]) -> list[str]:
+    """Return what has to be asked for so that a viewer sees what `tools` did."""
+    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+
+
+def _is_hosted_call(item: Mapping[str, Any]) -> bool:
+    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+
+
+def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    action = item.get("action")
+    return action if isinstance(action, Mapping) else {}
+
+
+def _texts(values: object) -> list[str]:
+    rows = values if isinstance(values, list) else []
+    return [row for row in rows if isinstance(row, str) and row]
+
+
+# openai_responses.replay ==============================================================
+# How an item goes back to the API in a later request.
+#
+# What the model produced stays byte for byte. Ids go, because with `store: false` they
+# would be looked up and not found, and so do states, which Azure refuses on reasoning
+# (responses-api.md §2.1, rules 1 to 3, 6, 7 and 9). Hosted items must have both. Their
+# ids are made anew, always the same for the same item: the API's own would call for the
+# reasoning in front of them, which a chat may have lost.
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
+"""Fields that have to be there even where they are null."""
+
+
+def replayed(item: Item) -> Item:
+    """Return `item` as it is given back: without ids, states and absent values.
+
+    Those inside the content of a message go too (`logprobs`), and the pages that a
+    search found (`action.sources`).
+    """
+    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
+    if is_returned_hosted(item):
+        kept |= _demanded(item)
+    return kept
+
+
+def restated(item: Item) -> list[Item]:
+    """Return what stands for a whole output item in later requests, in its order."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    return [picture_message(item) if has_picture(item) else replayed(item)]
+
+
+def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a turn as the next one of the same run sends it back."""
+    going = (item for item in output if _goes_back(item, with_reasoning))
+    return [told for item in going for told in restated(item)]
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and has_encrypted_reasoning(item)
+    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
+
+
+def _demanded(item: Item) -> Item:
+    """Return the fields of a hosted item that are not simply left as they are."""
+    kind = item_type(item)
+    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if demanded.get("outputs"):  # pictures are for people, and large
+        parts = content_parts(demanded["outputs"])
+        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    if kind == "web_search_call":
+        action = item["action"].items()
+        demanded["action"] = {
+            k: v for k, v in action if k != "sources" and v is not None
+        }
+    # An approval is named by the id of the request for it.
+    if "id" in demanded and not kind.startswith("mcp_approval"):
+        demanded["id"] = _new_id(str(item["id"]))
+    return demanded
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
+    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+
+
+def _replayed_part(part: Item) -> Item:
+    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
 # openai_responses.compat ==============================================================
@@ -2077,6 +2446,131 @@ def _digest(item: Item) -> str:
     """Return an id that the same item always gets, so that the prefix stays."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+
+
+# openai_responses.events ==============================================================
+# The closed union of stream events that we act on.
+#
+# All other events, also those that do not exist yet, are `Unknown`: they keep the
+# connection alive, nothing more (responses-api.md §0.5).
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code.
+    """
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
+
+    output_index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Sketched:
+    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+
+    `image` is base64, `form` its format where the server tells it.
+    """
+
+    output_index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAdded:
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDone:
+    """`response.output_item.done`: the item as it counts, encrypted content included."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
+
+    status: str
+    response: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamError:
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything else, by its type."""
+
+    type: str
+
+
+StreamEvent = (
+    Delta
+    | Whole
+    | Annotated
+    | Sketched
+    | ItemAdded
+    | ItemDone
+    | ResponseEnded
+    | StreamError
+    | Unknown
+)
+
+
+def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _delta_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Delta)]
+            out.append(Delta(*place, "".join(texts)))
+    return out
+
+
+def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    if not isinstance(event, Delta):
+        return None
+    return (event.kind, event.output_index, event.part)
 
 
 # openai_responses.sse =================================================================
@@ -2168,6 +2662,7 @@ class EventStreamDecoder:
 #
 # Events are told apart by their `type` alone; the `event:` line only repeats it.
 
+_ANNOTATION = "response.output_text.annotation.added"
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 KNOWN_TYPES = frozenset(
@@ -2296,6 +2791,22 @@ def _whole_reader(kind: str, part: str, field: str) -> _Reader:
     return read
 
 
+def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    if annotation is None:  # the type allows it; the ended item has them all
+        return Unknown(_ANNOTATION)
+    return Annotated(_index(wire["output_index"]), part, _object(annotation))
+
+
+def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
+    return Sketched(
+        _index(wire["output_index"]),
+        _index(wire.get("partial_image_index", 0)),
+        _text(wire["partial_image_b64"]),
+        str(wire.get("output_format") or ""),
+    )
+
+
 def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
     return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
 
@@ -2336,6 +2847,12 @@ _READERS: Mapping[str, _Reader] = {
     ),
     "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
     "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
+    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
+    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
+    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
+    _ANNOTATION: _read_annotation,
+    "response.image_generation_call.partial_image": _read_sketch,
     "response.output_item.added": _read_item_added,
     "response.output_item.done": _read_item_done,
     "response.completed": _ended_reader("completed"),
@@ -2343,6 +2860,137 @@ _READERS: Mapping[str, _Reader] = {
     "response.failed": _ended_reader("failed"),
     "error": _read_error,
 }
+
+
+# openai_responses.parameters ==========================================================
+# What a caller asks for -> the API's parameters, in the API's names and forms.
+#
+# Callers use the words of Chat Completions, of Open WebUI's controls or of the API; null
+# means not given. What cannot be meant is refused with a sentence, before anything is
+# sent.
+
+_RENAMED: Mapping[str, str] = {
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+}
+"""Chat Completions' names for what the API calls otherwise."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning_effort": REASONING_EFFORTS,
+    "reasoning_summary": ("auto", "concise", "detailed"),
+    "verbosity": ("low", "medium", "high"),
+}
+_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
+_ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_UNNAMED_SCHEMA = "response"
+_NO_SCHEMA = (
+    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
+    'schema under "schema".'
+)
+
+
+def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the caller's keys in the API's names; raises InvalidRequest.
+
+    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
+    inside; keys that the API does not have are still there. The API has no `stop`: it
+    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    """
+    given = {key: value for key, value in body.items() if value is not None}
+    for theirs, ours in _RENAMED.items():
+        if theirs in given:
+            given.setdefault(ours, given.pop(theirs))
+    if "stop" in given:
+        given.setdefault("truncation", "disabled")
+    for name in _BOOL_LIKE:
+        if name in given:
+            given[name] = read_bool(name, given[name])
+    given["reasoning"] = _reasoning_parameter(given)
+    given["text"] = _text_parameter(given)
+    return given
+
+
+def read_bool(name: str, value: object) -> bool:
+    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    if isinstance(value, bool | int | str):
+        if value in (True, "true", "1"):
+            return True
+        if value in (False, "false", "0"):
+            return False
+    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+
+
+def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "reasoning")
+    for key in ("effort", "summary"):
+        beside = given.pop(f"reasoning_{key}", None)
+        if value := own.pop(key, None) or beside:
+            own[key] = _word(f"reasoning_{key}", value)
+    return own
+
+
+def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "text")
+    beside = given.pop("verbosity", None)
+    if value := own.pop("verbosity", None) or beside:
+        own["verbosity"] = _word("verbosity", value)
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    return {**({"format": form} if form else {}), **own}
+
+
+def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the caller's object of that name; null in it means not given, too."""
+    value = given.get(key, {})
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+    return {name: inner for name, inner in value.items() if inner is not None}
+
+
+def _word(name: str, value: object) -> str:
+    """Return one of the words that `name` may be; a person may type them in capitals."""
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in _WORDS[name]:
+        words = ", ".join(_WORDS[name])
+        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+    return word
+
+
+def _format(asked: object, beside: object) -> dict[str, Any] | None:
+    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+    kind = form.get("type")
+    if asked is None or kind == "text":
+        return None
+    if kind not in _ANSWER_FORMATS:
+        words = ", ".join(_ANSWER_FORMATS)
+        raise InvalidRequest(
+            _cannot_be_sent("response_format", f"it is none of {words}")
+        )
+    if kind == "json_object":
+        return {"type": kind}
+    nested = form.get("json_schema", beside)
+    flat = form if nested is None and "schema" in form else nested
+    return {"type": kind, **_schema_fields(flat)}
+
+
+def _schema_fields(value: object) -> dict[str, Any]:
+    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    try:
+        read = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+        raise InvalidRequest(_NO_SCHEMA)
+    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+    if read.get("description"):
+        fields["description"] = read["description"]
+    if read.get("strict") is not None:
+        fields["strict"] = read_bool("json_schema.strict", read["strict"])
+    return fields
+
+
+def _cannot_be_sent(name: str, why: str) -> str:
+    return f"The setting {name} cannot be sent: {why}."
 
 
 # openai_responses.request =============================================================
@@ -2380,11 +3028,8 @@ _PASSED_ON = frozenset(
 there or name what is stored (`store`, `background`, `conversation`,
 `previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
 
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-"""Chat Completions' names for what the API calls otherwise."""
+_MOST_OUTPUT_TOKENS = 128_000
+"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
 
 
 class ResponsesRequest(BaseModel):
@@ -2431,7 +3076,8 @@ class ResponsesRequest(BaseModel):
 class Settings:
     """What the administrator and the user chose, for requests that say nothing.
 
-    `effort`, `summary` and `verbosity` are None when nothing was chosen.
+    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
+    are further parameters by their names.
     """
 
     effort: str | None = None
@@ -2441,6 +3087,7 @@ class Settings:
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = field(default=())
     parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 def build_request(
@@ -2457,37 +3104,49 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    effort = _effort(model, body, settings)
-    passed = {k: v for k, v in _renamed(body).items() if k in _PASSED_ON}
+    given = read_parameters(body)
+    effort = _effort(model, given, settings)
+    passed = {k: v for k, v in given.items() if k in _PASSED_ON}
     if not _takes_sampling(model, effort):
         passed = {k: v for k, v in passed.items() if k not in _SAMPLING}
+    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
     fields = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
-        "stream": settings.stream,
-        "include": _include(model, effort, settings),
-        "reasoning": _reasoning(model, effort, body, settings) or None,
-        "text": _text_object(model, body, settings) or None,
-        "tools": list(settings.tools) or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "reasoning": _reasoning(model, effort, given, settings) or None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
         **passed,
     }
     try:
-        return ResponsesRequest(**fields)
+        request = ResponsesRequest(**fields)
     except ValidationError as error:
         raise InvalidRequest(_first_complaint(error)) from None
+    _check_output_tokens(request, model)
+    return request
+
+
+def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
+    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
+    most = max(_MOST_OUTPUT_TOKENS, most)
+    if asked is not None and not 1 <= asked <= most:
+        raise InvalidRequest(
+            "The setting max_output_tokens cannot be sent: it must be a whole number "
+            f"from 1 to {most}."
+        )
 
 
 def _effort(
-    model: ResolvedModel, body: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
     """Return the effort to send, or None to leave it to the model."""
-    asked = _own(body, "reasoning").get("effort") or body.get("reasoning_effort")
-    chosen = asked or settings.effort or model.effort
-    if not isinstance(chosen, str):
-        return None
-    return chosen if model.takes_effort(chosen) else None
+    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
+    return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
@@ -2500,13 +3159,13 @@ def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
 def _reasoning(
     model: ResolvedModel,
     effort: str | None,
-    body: Mapping[str, Any],
+    given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
     """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
-    own = {k: v for k, v in _own(body, "reasoning").items() if k != "effort"}
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
@@ -2514,49 +3173,25 @@ def _reasoning(
 
 
 def _text_object(
-    model: ResolvedModel, body: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
     """Return the `text` object: the caller's own keys, then the verbosity."""
-    own = _own(body, "text")
-    verbosity = own.pop("verbosity", None) or body.get("verbosity")
-    verbosity = verbosity or settings.verbosity
+    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
+    verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
 
 
-def _include(
-    model: ResolvedModel, effort: str | None, settings: Settings
-) -> list[str] | None:
+def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
     """Ask for the reasoning itself: without a store there is no other way back."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else None
+    return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
     """Say whether the model reasons; one that nobody knows does if it is told to."""
     return model.facts.reasoning or effort is not None
-
-
-def _renamed(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; null means not given.
-
-    The API has no `stop`; as in the seed it only asks for `truncation: "disabled"`.
-    """
-    given = {key: value for key, value in body.items() if value is not None}
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
-    if "stop" in given:
-        given.setdefault("truncation", "disabled")
-    return given
-
-
-def _own(body: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
-    value = body.get(key)
-    pairs = value.items() if isinstance(value, Mapping) else ()
-    return {name: given for name, given in pairs if given is not None}
 
 
 def _first_complaint(error: ValidationError) -> str:
@@ -2566,6 +3201,186 @@ def _first_complaint(error: ValidationError) -> str:
     ]
     place = ".".join(str(step) for step in first["loc"])
     return f"The setting {place} cannot be sent: {first['msg']}."
+
+
+# openai_responses.turn ================================================================
+# The state machine of one response.
+#
+# Events in, run events out, no effect anywhere. An item is *unknown* until its
+# `output_item.added`, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            kept for later     shown             ignored
+#     whole text       kept for later     the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# "Kept for later" is shown when the item is known: the name of a call comes from the
+# item alone (responses-api.md §3). What follows the end of the response is ignored in
+# every state. Texts that end are authoritative: what a person has not seen of them yet
+# is shown, and the ended item is the wire's own dict.
+
+
+class Turn:
+    """One response, from its first event to its last."""
+
+    def __init__(self, first_index: int = 0) -> None:
+        """Count items from `first_index` on, the number of items of earlier turns."""
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._early: dict[int, list[Delta | Whole]] = {}
+        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The items that ended, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event; return what it means to those who watch the run."""
+        self.event_count += 1
+        return [] if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case Delta():
+                return self._grow(event)
+            case Whole():
+                return self._replace(event)
+            case Annotated() | Sketched() if event.output_index in self._open:
+                return [_beside(event, self._first + event.output_index)]
+            case ItemAdded():
+                return self._start(event.output_index, event.item)
+            case ItemDone():
+                return self._end(event.output_index, event.item)
+            case ResponseEnded():
+                return self._finish(event)
+            case StreamError():
+                self.trace = replace(self.trace, error=event.error)
+                self.ending = ending_of_failure("error", event.error)
+                # As the only event it is what a bad status is elsewhere.
+                self.refusal = event.error if self.event_count == 1 else None
+        return []
+
+    def _grow(self, event: Delta) -> list[RunEvent]:
+        texts = self._open.get(event.output_index)
+        if texts is None:
+            self._keep(event)
+            return []
+        if not event.text:
+            return []
+        texts.setdefault((event.kind, event.part), []).append(event.text)
+        index = self._first + event.output_index
+        return [Grew(index, event.kind, event.part, event.text)]
+
+    def _replace(self, event: Whole) -> list[RunEvent]:
+        if event.output_index not in self._open:
+            self._keep(event)
+            return []
+        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
+
+    def _keep(self, event: Delta | Whole) -> None:
+        if event.output_index not in self._ended:
+            self._early.setdefault(event.output_index, []).append(event)
+
+    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._open or output_index in self._ended:
+            return []
+        self._open[output_index] = {}
+        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
+        for early in self._early.pop(output_index, ()):
+            events += self._take(early)
+        return events
+
+    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._ended:
+            return []
+        events = self._start(output_index, item)
+        for place, text in item_texts(item):
+            events += self._show_rest(output_index, place, text)
+        del self._open[output_index]
+        self._ended[output_index] = item
+        return [*events, ItemEnded(self._first + output_index, item)]
+
+    def _show_rest(
+        self, output_index: int, place: TextPlace, text: str
+    ) -> list[RunEvent]:
+        """Show what `text` has beyond its deltas.
+
+        A text that contradicts its deltas cannot be shown as growth: the ended item
+        corrects it.
+        """
+        texts = self._open[output_index]
+        shown = "".join(texts.get(place, ()))
+        texts[place] = [text]
+        if len(text) <= len(shown) or not text.startswith(shown):
+            return []
+        index = self._first + output_index
+        return [Grew(index, *place, text[len(shown) :])]
+
+    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"))
+        self.ending = _ending_of(event.status, response)
+        self.trace = replace(
+            self.trace,
+            model=str(response.get("model") or ""),
+            error=read_api_error(response.get("error")),
+            removed=_removals(response.get("input_transformations")),
+        )
+        events: list[RunEvent] = []
+        output = response.get("output")
+        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, dict):
+                events += self._end(output_index, item)
+        response_id = str(response.get("id") or "")
+        return [
+            *events,
+            *self.close(),
+            TurnEnded(response_id, event.status, self.usage),
+        ]
+
+    def close(self) -> list[RunEvent]:
+        """Show what messages said that were never announced; nothing else comes."""
+        events: list[RunEvent] = []
+        for output_index in sorted(self._early):
+            kinds = {early.kind for early in self._early[output_index]}
+            if kinds & {"text", "refusal"}:
+                message = {"type": "message", "role": "assistant", "content": []}
+                events += self._start(output_index, message)
+        return events
+
+
+def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
+    if isinstance(event, Annotated):
+        return Cited(index, event.part, event.annotation)
+    return Pictured(index, event.number, event.image, event.form)
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Count what the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
+    if status == "incomplete":
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else None
+        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+    if status == "failed":
+        return ending_of_failure("failed", read_api_error(response.get("error")))
+    return COMPLETED
 
 
 # openai_responses.exchange ============================================================
@@ -2692,7 +3507,7 @@ async def _let_deltas_gather(
 # openai_responses.healing =============================================================
 # A refused request, changed so that it passes.
 #
-# Four refusals have a cause that we can take away, each at the price of something less
+# Five refusals have a cause that we can take away, each at the price of something less
 # (responses-api.md §0.9, §2.1, §4). They are recognised by the code, or by the words of
 # the server where it gives no code; a request is changed once for each cause, and only
 # while nothing has been shown.
@@ -2706,6 +3521,7 @@ _ITEM_ERRORS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
+_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
@@ -2713,7 +3529,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 class Healed:
     """A changed request, and what was given up for it.
 
-    `cause` is "reasoning", "summary", "stream" or "effort".
+    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
     """
 
     cause: str
@@ -2737,12 +3553,12 @@ def _without_reasoning(
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [
-        item
-        for item in request.input
-        if not is_reasoning(item) and item_type(item) != "compaction"
+    kept = [item for item in request.input if not is_bound(item)]
+    # The ids of hosted items are ours, and the API demands them.
+    without_ids = [
+        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
+        for item in kept
     ]
-    without_ids = [{k: v for k, v in item.items() if k != "id"} for item in kept]
     if without_ids == request.input:
         return None
     return request.model_copy(update={"input": without_ids})
@@ -2785,6 +3601,18 @@ def _with_nearest_effort(
     return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
 
 
+def _without_servers(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all remote servers: behind the one that is told of may be others."""
+    tools = request.tools or []
+    kept = [tool for tool in tools if tool.get("type") != "mcp"]
+    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+        return None
+    choice = request.tool_choice if kept and request.tool_choice == "none" else None
+    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+
+
 def _about(error: ApiError) -> str:
     """Return what an error is about: its parameter, else the words around it."""
     return error.param or error.message
@@ -2797,6 +3625,7 @@ _REMEDIES: Mapping[str, _Remedy] = {
     "summary": _without_summary,
     "stream": _without_stream,
     "effort": _with_nearest_effort,
+    "servers": _without_servers,
 }
 
 _SENTENCES: Mapping[str, str] = {
@@ -2805,6 +3634,7 @@ _SENTENCES: Mapping[str, str] = {
     "summary": "This organisation gets no reasoning summaries: answering without.",
     "stream": "This organisation may not stream: the answer comes in one piece.",
     "effort": "The model does not have this effort: answering with the nearest one.",
+    "servers": "A remote MCP server cannot be reached: answering without such tools.",
 }
 
 
@@ -2907,150 +3737,16 @@ def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
     return Setback() if silent or isinstance(error, ConnectionFailed) else None
 
 
-# openai_responses.approvals ===========================================================
-# Whether a call may run: by rule, or by asking a person.
-#
-# A rule is a pattern of tool names with an answer, `delete_*=ask`; the first that fits
-# counts. Nobody there to ask, or no clear yes, is a no.
+# openai_responses.schema_parts ========================================================
+# The named parts of a JSON Schema, and what refers to them.
 
-Approval = Literal["auto", "ask", "deny"]
-
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open."""
-
-    rules: Sequence[tuple[str, Approval]] = ()
-    otherwise: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-
-    def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
-        return next(fitting, self.otherwise)
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
-        match self.rule_for(name):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
-        try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception:  # whoever cannot be asked has not said yes
-            return False
-
-
-def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
-
-    A pattern alone means `ask`. Raises InvalidRequest for any other word.
-    """
-    rules: list[tuple[str, Approval]] = []
-    for entry in text.replace("\n", ",").split(","):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        match answer or "ask":
-            case "auto" | "ask" | "deny" as known if pattern:
-                rules.append((pattern, known))
-            case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
-    return rules
-
-
-# openai_responses.schemas =============================================================
-# A JSON Schema made strict.
-#
-# Strict mode takes a part of JSON Schema: every object closed, every property required
-# (optional ones become nullable, see `arguments.without_nulls`), no open maps. What
-# cannot be said in it is not guessed: such a function is sent with `strict: false`.
-
-Schema = dict[str, Any]
-
-_KEPT = frozenset(
-    {
-        *("description", "enum", "multipleOf", "minimum", "maximum"),
-        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-    }
-)
-"""Keywords that stay as they are."""
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_STRICT_FORMATS = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email"),
-        *("hostname", "ipv4", "ipv6", "uuid"),
-    }
-)
-
-_NARROWING = frozenset(
-    {
-        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *(
-            "dependencies",
-            "patternProperties",
-            "propertyNames",
-            "prefixItems",
-            "contains",
-        ),
-        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    }
-)
-"""Keywords that change what is allowed and have no strict form."""
-
-_JSON_TYPES: Mapping[type, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-}
-_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
-
-_DEFINITIONS = ("$defs", "definitions")
-_DEEPEST_STRICT, _MOST_PROPERTIES = 10, 5000
-
-
-class NotStrict(Exception):
-    """The schema has no strict form."""
-
-
-def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
-    """Return a function's parameters for strict mode; None where it cannot say them.
-
-    What the result allows the given schema allows too, but for the nulls of optional
-    properties and for limits that only a description can tell (`minLength`).
-    """
-    try:
-        return _Rewriting(schema).result()
-    except (NotStrict, RecursionError):
-        return None
-    except (TypeError, AttributeError, ValueError):
-        return None  # what a server calls a schema need not be one
+DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named parts of a schema, from both places where they may stand."""
     found: dict[str, Any] = {}
-    for key in _DEFINITIONS:
+    for key in DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
             # Two of one name and different content: neither is the right one.
@@ -3059,167 +3755,18 @@ def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def referred(node: Any, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a `$ref` names, or None."""
+    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
+    if node.get("$ref") == "#":
+        return root
+    return definitions(root).get(reference_name(node))
+
+
+def reference_name(node: Any) -> str:
+    """Return the name of the definition that a `$ref` points to; nothing if to none."""
     steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
-        return definitions(root).get(steps[2])
-    return None
-
-
-class _Rewriting:
-    """One schema on its way to the strict form."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-        self._properties = 0
-
-    def result(self) -> Schema:
-        """Return the strict form; raises NotStrict."""
-        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
-        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise NotStrict
-        closed = {"type": "object", "properties": {}, **root}
-        strict = self._strict(closed, 1, is_root=True)
-        if strict["type"] != "object":
-            raise NotStrict
-        named = definitions(self._root)
-        parts = {name: self._strict(part, 1) for name, part in named.items()}
-        return {**strict, "$defs": parts} if parts else strict
-
-    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
-        if (
-            not isinstance(node, Mapping)
-            or depth > _DEEPEST_STRICT
-            or node.keys() & _NARROWING
-        ):
-            raise NotStrict
-        if node.get("nullable") is True:
-            rest = {key: value for key, value in node.items() if key != "nullable"}
-            return nullable(self._strict(rest, depth, is_root))
-        if "allOf" in node:
-            return self._strict(self._merged(node), depth, is_root)
-        if "$ref" in node:
-            return self._reference(node)
-        if "anyOf" in node or "oneOf" in node:
-            return self._choice(node, depth)
-        return self._plain(node, depth, is_root)
-
-    def _reference(self, node: Mapping[str, Any]) -> Schema:
-        if referred(node, self._root) is None:
-            raise NotStrict
-        return {"$ref": "#/$defs/" + str(node["$ref"]).split("/")[-1]}
-
-    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
-        options = node.get("anyOf") or node.get("oneOf")
-        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
-        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
-        if not isinstance(options, list) or not options or beside:
-            raise NotStrict
-        told = {"description": node["description"]} if "description" in node else {}
-        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
-
-    def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, where its parts do not contradict."""
-        merged: Schema = {key: node[key] for key in node if key != "allOf"}
-        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = referred(part, self._root) if _is_reference(part) else part
-            if not isinstance(found, Mapping) or "allOf" in found:
-                raise NotStrict
-            merged = _combined(merged, found)
-        return merged
-
-    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        strict = {key: node[key] for key in node if key in _KEPT}
-        for bound, limit in _BOUNDS:
-            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
-                strict[bound] = strict.pop(limit)
-            elif isinstance(strict.get(bound), bool):
-                del strict[bound]
-        if node.get("format") in _STRICT_FORMATS:
-            strict["format"] = node["format"]
-        if "const" in node:
-            strict["enum"] = [node["const"]]
-        kinds = _kinds(node, strict.get("enum"))
-        if kinds:
-            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-        if "object" in kinds:
-            strict |= self._object(node, depth, is_root)
-        if "array" in kinds:
-            strict["items"] = self._strict(node.get("items"), depth + 1)
-        return strict
-
-    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
-        properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties) or is_root
-        is_open = node.get("additionalProperties", False) is not False
-        if is_open or not said or not isinstance(properties, Mapping):
-            raise NotStrict
-        self._properties += len(properties)
-        if self._properties > _MOST_PROPERTIES:
-            raise NotStrict
-        required = node.get("required") or ()
-        if not set(required) <= set(properties):
-            raise NotStrict
-        strict = {}
-        for name, part in properties.items():
-            made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else nullable(made)
-        return {
-            "properties": strict,
-            "required": list(strict),
-            "additionalProperties": False,
-        }
-
-
-def nullable(schema: Schema) -> Schema:
-    """Return a strict schema that also allows null."""
-    kinds = schema.get("type")
-    if kinds is None or kinds in ("object", "array"):
-        told = {"description": schema["description"]} if "description" in schema else {}
-        rest = {key: value for key, value in schema.items() if key != "description"}
-        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = {"type": "null"}
-        return {**told, "anyOf": options if none in options else [*options, none]}
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        made["enum"] = [*schema["enum"], None]
-    return made
-
-
-def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema: as it says, or as what it holds tells."""
-    said = node.get("type") or ("object" if "properties" in node else None)
-    if said is None and isinstance(enum, list):
-        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    kinds = [said] if isinstance(said, str) else said
-    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
-        raise NotStrict
-    return kinds
-
-
-def _is_reference(part: object) -> bool:
-    return isinstance(part, Mapping) and part.keys() == {"$ref"}
-
-
-def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict where they say different things."""
-    both = dict(one)
-    for key, value in other.items():
-        if key == "properties" and isinstance(value, Mapping):
-            mine = both.get(key) or {}
-            if any(name in mine and mine[name] != value[name] for name in value):
-                raise NotStrict
-            both[key] = {**mine, **value}
-        elif key == "required":
-            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
-        elif key in both and both[key] != value and key not in ("description", "title"):
-            raise NotStrict
-        else:
-            both.setdefault(key, value)
-    return both
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
+        return steps[2].replace("~1", "/").replace("~0", "~")
+    return ""
 
 
 # openai_responses.arguments ===========================================================
@@ -3406,11 +3953,76 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
-# openai_responses.calls ===============================================================
-# Callables run by name: checked, bounded, each with an output whatever happens.
+# openai_responses.approvals ===========================================================
+# Whether a call may run: by rule, or by asking a person.
 #
-# The model gets a sentence of ours for every failure; what an exception says goes to
-# the log alone, because it may quote what the model must not see.
+# A rule is a pattern of tool names with an answer, `delete_*=ask`; the first that fits
+# counts. Nobody there to ask, or no clear yes, is a no.
+
+Approval = Literal["auto", "ask", "deny"]
+
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, with the way to ask for the calls they leave open."""
+
+    rules: Sequence[tuple[str, Approval]] = ()
+    otherwise: Approval = "auto"
+    ask: Ask | None = field(default=None, compare=False)
+
+    def rule_for(self, name: str) -> Approval:
+        """Return what the rules say of a tool."""
+        fitting = (
+            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
+        )
+        return next(fitting, self.otherwise)
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str | None:
+        """Return what to tell the model of a call that may not run, or None."""
+        match self.rule_for(name):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        if await self._is_approved(call_id, name, arguments):
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
+
+    async def _is_approved(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        try:
+            return self.ask is not None and await self.ask(call_id, name, arguments)
+        except Exception:  # whoever cannot be asked has not said yes
+            return False
+
+
+def read_rules(text: str) -> list[tuple[str, Approval]]:
+    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+
+    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+    """
+    rules: list[tuple[str, Approval]] = []
+    for entry in text.replace("\n", ",").split(","):
+        pattern, _, answer = (part.strip() for part in entry.partition("="))
+        match answer or "ask":
+            case "auto" | "ask" | "deny" as known if pattern:
+                rules.append((pattern, known))
+            case _ if pattern or answer:
+                raise InvalidRequest(
+                    "TOOL_APPROVAL holds something that is no rule. An administrator "
+                    "has to correct it in the valves, for example `delete_*=ask`."
+                )
+    return rules
+
+
+# openai_responses.toolset =============================================================
+# What a run needs to answer calls: the tools of a request, with their limits.
 
 
 @dataclass(frozen=True, slots=True)
@@ -3448,14 +4060,6 @@ class CallableTools(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """A call that may run: of which tool, with which arguments."""
-
-    name: str
-    arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class CallLimits:
     """How many calls run at once, for how many seconds, with how long an output."""
 
@@ -3467,11 +4071,12 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """What a run needs to answer calls itself.
+    """What a run needs to answer calls, and the questions of remote servers, itself.
 
     `log` takes lines that say why a tool failed. `rounds` is how often the model may
     call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them.
+    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
+    left open for others.
     """
 
     tools: CallableTools
@@ -3481,6 +4086,34 @@ class Toolset:
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
+    runs_calls: bool = True
+
+
+def output_of(call: Item, answer: ToolAnswer) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def failed_answer(sentence: str) -> ToolAnswer:
+    """Return the answer of a call that did not succeed, in words for the model."""
+    return ToolAnswer(f"Error: {sentence}", failed=True)
+
+
+# openai_responses.calls ===============================================================
+# Callables run by name: checked, bounded, each with an output whatever happens.
+#
+# The model gets a sentence of ours for every failure; what an exception says goes to
+# the log alone, because it may quote what the model must not see.
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that may run: of which tool, with which arguments."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
 
 
 async def run_calls(
@@ -3492,25 +4125,54 @@ async def run_calls(
     them in another one next time. Every call is answered exactly once. Closing the
     generator cancels what runs.
     """
+    found = [_checked(call, toolset.tools) for call in calls]
+    clock = _Clock(toolset.limits.batch_seconds)
     slots = asyncio.Semaphore(toolset.limits.at_once)
-    checked = [await _checked(call, toolset) for call in calls]
-    tasks = [asyncio.create_task(_answer(found, toolset, slots)) for found in checked]
+    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
     limited = [
         task
-        for found, task in zip(checked, tasks, strict=True)
-        if not _is_peoples(found, toolset)
+        for one, task in zip(found, tasks, strict=True)
+        if not _is_peoples(one, toolset)
     ]
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + toolset.limits.batch_seconds
     try:
         for call, task in zip(calls, tasks, strict=True):
-            left = deadline - loop.time() if task in limited else None
-            await asyncio.wait([task], timeout=left)
+            await (clock.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
                 _cancel(limited)  # together: none may begin in the place of another
             yield call, _result(task, call, toolset)
     finally:
         _cancel(tasks)
+
+
+class _Clock:
+    """The time that a batch has left; it stands still while a person is asked."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds
+        self._asking = asyncio.Lock()
+
+    @asynccontextmanager
+    async def question(self) -> AsyncGenerator[None, None]:
+        """Stand still for a question to a person; one is asked after another."""
+        async with self._asking:
+            began = self._loop.time()
+            try:
+                yield
+            finally:
+                self._end += self._loop.time() - began
+
+    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+        """Wait until a task is done or the time is used up."""
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:  # what the question took comes back
+                    continue
+            else:
+                return
 
 
 def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
@@ -3528,25 +4190,25 @@ def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> Too
     )
 
 
-async def _checked(call: Item, toolset: Toolset) -> _Ready | ToolAnswer:
+def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
     """Return a call that may run, or the answer that it gets instead."""
-    name, tools = _name(call), toolset.tools
-    found = _ready_call(name, _arguments(call), tools)
-    if isinstance(found, _Ready):
-        meant = tools.meant(name, found.arguments)
-        if meant is None:
-            return failed_answer(f"{name} was not called: it names no tool to call.")
-        found = _ready_call(*meant, tools)
+    name, call_id = _name(call), str(call["call_id"])
+    try:
+        arguments = _arguments(call)
+    except (ValueError, RecursionError):
+        told = "its arguments are not valid JSON. Send them again, whole."
+        return failed_answer(f"{name} was not called: {told}")
+    found = _ready_call(call_id, name, arguments, tools)
     if isinstance(found, ToolAnswer):
         return found
-    refusal = await toolset.approver.refusal(
-        str(call["call_id"]), found.name, found.arguments
-    )
-    return found if refusal is None else failed_answer(refusal)
+    meant = tools.meant(name, found.arguments)
+    if meant is None:
+        return failed_answer(f"{name} was not called: it names no tool to call.")
+    return _ready_call(call_id, *meant, tools)
 
 
 def _ready_call(
-    name: str, arguments: object, tools: CallableTools
+    call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _Ready | ToolAnswer:
     """Return a call whose arguments are as its tool wants them."""
     schema = tools.parameters(name)
@@ -3555,26 +4217,32 @@ def _ready_call(
     complaint = argument_complaint(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
         return failed_answer(f"{name} was not called: {complaint}")
-    return _Ready(name, without_nulls(arguments, schema))
+    return _Ready(call_id, name, without_nulls(arguments, schema))
 
 
 def _arguments(call: Item) -> object:
-    """Return what the model gave: an object, or the text of a custom call."""
+    """Return what the model gave: what its JSON says, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    try:
-        return json.loads(text) if isinstance(text, str) and text.strip() else {}
-    except (ValueError, RecursionError):
-        return None
+    return json.loads(text) if isinstance(text, str) and text.strip() else {}
 
 
 async def _answer(
-    found: _Ready | ToolAnswer, toolset: Toolset, slots: asyncio.Semaphore
+    found: _Ready | ToolAnswer,
+    toolset: Toolset,
+    slots: asyncio.Semaphore,
+    clock: _Clock,
 ) -> ToolAnswer:
-    """Run one call within its limits, unless it has been answered already."""
+    """Run one call once it may, within its limits, unless it is answered already."""
     if isinstance(found, ToolAnswer):
         return found
+    approver = toolset.approver
+    asks = approver.rule_for(found.name) == "ask"
+    async with clock.question() if asks else nullcontext():
+        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
+    if refusal is not None:
+        return failed_answer(refusal)
     if _is_peoples(found, toolset):
         return await _called(found, toolset, None)
     async with slots:
@@ -3623,23 +4291,582 @@ def capped_text(text: str, characters: int) -> str:
     return text[:half] + note + text[len(text) - half :]
 
 
-def output_of(call: Item, answer: ToolAnswer) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def failed_answer(sentence: str) -> ToolAnswer:
-    """Return the answer of a call that did not succeed, in words for the model."""
-    return ToolAnswer(f"Error: {sentence}", failed=True)
-
-
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
 def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
     return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+
+
+# openai_responses.consents ============================================================
+# A person's consent to the calls that the API wants to make at remote servers.
+#
+# The API asks where the description of a server says so, and wherever it does not say
+# anything; so what no rule decides is asked here, too.
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What was decided about one request; `refusal` says why it may not be."""
+
+    request: Item
+    refusal: str | None
+
+    @property
+    def response(self) -> Item:
+        """The input item that tells the API."""
+        told: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": self.request.get("id"),
+            "approve": self.refusal is None,
+        }
+        return told | ({"reason": self.refusal} if self.refusal else {})
+
+    @property
+    def output(self) -> list[Item]:
+        """What the output of the run grows by: a refused call stands there as one."""
+        if self.refusal is None:
+            return [self.response]
+        call, output = refused_pair(self.request, self.refusal)
+        return [{**call, "id": f"fc_{call['call_id']}"}, output]
+
+    def events(self, index: int) -> list[RunEvent]:
+        """Return how that looks to viewers, from the item at `index` on.
+
+        Of an allowed call they will see the call itself.
+        """
+        if self.refusal is None:
+            return []
+        call, output = self.output
+        return [
+            ItemStarted(index, call),
+            ItemEnded(index, call),
+            CallAnswered(index + 1, output, failed=True),
+        ]
+
+
+async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
+    """Return what the rules, or a person, say of each request, one after the other."""
+    careful = replace(approver, otherwise="ask")
+    return [
+        Consent(
+            request,
+            await careful.refusal(
+                str(request.get("id")), remote_name(request), _shown_arguments(request)
+            ),
+        )
+        for request in requests
+    ]
+
+
+def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
+    """Return a refusal of each request, about which nobody was asked."""
+    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
+
+
+def _shown_arguments(request: Item) -> Mapping[str, Any]:
+    """Return what a person is shown: the arguments, or their text if they are none."""
+    text = str(request.get("arguments") or "{}")
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        arguments = text
+    return arguments if isinstance(arguments, dict) else {"arguments": text}
+
+
+# openai_responses.open_schemas ========================================================
+# A JSON Schema as the API takes it without strict mode.
+#
+# There too the root of a function's parameters has to be an object with `properties`
+# that is no choice, and an array has to say what it holds. One tool that breaks this
+# would be an error for the whole request.
+
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+_DEEPEST_OPEN = 30
+
+
+def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function's parameters in a form that is never refused.
+
+    What a choice at the root offers becomes one object with all its properties.
+    """
+    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    properties = _properties(schema, schema, 0)
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    root = {**kept, "type": "object", "properties": properties}
+    if "required" in schema:
+        root["required"] = [name for name in names if isinstance(name, str)]
+    return dict(_with_items(root, 0))
+
+
+def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Return all properties that an object may have, whatever it is made of."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
+        return {}
+    found: dict[str, Any] = {}
+    parts = [referred(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        found = {**_properties(part, root, depth + 1), **found}
+    own = node.get("properties")
+    return {**found, **own} if isinstance(own, Mapping) else found
+
+
+def _with_items(node: Any, depth: int) -> Any:
+    """Return a schema whose arrays all say what they hold."""
+    if depth > _DEEPEST_OPEN:
+        return node
+    if isinstance(node, list):
+        return [_with_items(one, depth + 1) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    kind = node.get("type")
+    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+
+
+# openai_responses.strict_limits =======================================================
+# How large a schema may be in strict mode.
+#
+# The numbers are those of OpenAI's guide to structured outputs, "Supported schemas".
+
+_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
+_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+
+
+def is_within_limits(schema: Mapping[str, Any]) -> bool:
+    """Say whether strict mode takes a strict schema of this size."""
+    nodes = list(_nodes(schema))
+    properties = [name for node in nodes for name in node.get("properties", ())]
+    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
+    values = [value for enum in enums for value in enum]
+    return (
+        len(properties) <= _MOST_PROPERTIES
+        and len(values) <= _MOST_VALUES
+        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
+        and all(map(_is_short, enums))
+    )
+
+
+def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a strict schema and every schema inside it."""
+    yield node
+    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
+    for key in ("properties", "$defs"):
+        inner += node.get(key, {}).values()
+    for one in inner:
+        yield from _nodes(one)
+
+
+def _is_short(enum: list[str]) -> bool:
+    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
+
+
+def _length(texts: list[str]) -> int:
+    return sum(map(len, texts))
+
+
+# openai_responses.schemas =============================================================
+# A JSON Schema made strict.
+#
+# Strict mode takes a part of JSON Schema: every object closed, every property required
+# (optional ones become nullable, see `arguments.without_nulls`), no open maps. What
+# cannot be said in it is not guessed: such a function is sent with `strict: false`.
+
+Schema = dict[str, Any]
+
+_KEPT = frozenset(
+    {
+        *("description", "enum", "multipleOf", "minimum", "maximum"),
+        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+    }
+)
+"""Keywords that stay as they are."""
+
+_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+_STRICT_FORMATS = frozenset(
+    {
+        *("date-time", "time", "date", "duration", "email"),
+        *("hostname", "ipv4", "ipv6", "uuid"),
+    }
+)
+
+_NARROWING = frozenset(
+    {
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+        *(
+            "dependencies",
+            "patternProperties",
+            "propertyNames",
+            "prefixItems",
+            "contains",
+        ),
+        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+    }
+)
+"""Keywords that change what is allowed and have no strict form."""
+
+_JSON_TYPES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
+
+_DEEPEST_STRICT = 10
+
+
+class NotStrict(Exception):
+    """The schema has no strict form."""
+
+
+def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+    """Return a function's parameters for strict mode; None where it cannot say them.
+
+    What the result allows the given schema allows too, but for the nulls of optional
+    properties and for limits that only a description can tell (`minLength`).
+    """
+    try:
+        return _Rewriting(schema).result()
+    except (NotStrict, RecursionError):
+        return None
+    except (TypeError, AttributeError, ValueError):
+        return None  # what a server calls a schema need not be one
+
+
+class _Rewriting:
+    """One schema on its way to the strict form."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def result(self) -> Schema:
+        """Return the strict form; raises NotStrict."""
+        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
+        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
+            raise NotStrict
+        closed = {"type": "object", "properties": {}, **root}
+        strict = self._strict(closed, 1, is_root=True)
+        if strict["type"] != "object":
+            raise NotStrict
+        named = definitions(self._root)
+        parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
+        whole = {**strict, "$defs": parts} if parts else strict
+        if len(parts) < len(named) or not is_within_limits(whole):
+            raise NotStrict
+        return whole
+
+    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+        if (
+            not isinstance(node, Mapping)
+            or depth > _DEEPEST_STRICT
+            or node.keys() & _NARROWING
+        ):
+            raise NotStrict
+        if node.get("nullable") is True:
+            rest = {key: value for key, value in node.items() if key != "nullable"}
+            return nullable(self._strict(rest, depth, is_root))
+        if "allOf" in node:
+            return self._strict(self._merged(node), depth, is_root)
+        if "$ref" in node:
+            return self._reference(node)
+        if "anyOf" in node or "oneOf" in node:
+            return self._choice(node, depth)
+        return self._plain(node, depth, is_root)
+
+    def _reference(self, node: Mapping[str, Any]) -> Schema:
+        found = referred(node, self._root)
+        if found is None:
+            raise NotStrict
+        if found is self._root:
+            return {"$ref": "#"}
+        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
+
+    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        options = node.get("anyOf") or node.get("oneOf")
+        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
+        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
+        if not isinstance(options, list) or not options or beside:
+            raise NotStrict
+        told = {"description": node["description"]} if "description" in node else {}
+        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+
+    def _merged(self, node: Mapping[str, Any]) -> Schema:
+        """Return an `allOf` as one object, where its parts do not contradict."""
+        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
+            found = referred(part, self._root) if _is_reference(part) else part
+            if not isinstance(found, Mapping) or "allOf" in found:
+                raise NotStrict
+            merged = _combined(merged, found)
+        return merged
+
+    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        strict = {key: node[key] for key in node if key in _KEPT}
+        for bound, limit in _BOUNDS:
+            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
+                strict[bound] = strict.pop(limit)
+            elif isinstance(strict.get(bound), bool):
+                del strict[bound]
+        if node.get("format") in _STRICT_FORMATS:
+            strict["format"] = node["format"]
+        if "const" in node:
+            strict["enum"] = [node["const"]]
+        kinds = _kinds(node, strict.get("enum"))
+        if kinds:
+            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if "object" in kinds:
+            strict |= self._object(node, depth, is_root)
+        if "array" in kinds:
+            strict["items"] = self._strict(node.get("items"), depth + 1)
+        return strict
+
+    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        """Return a closed object; an open map has no strict form."""
+        properties = node.get("properties") or {}
+        said = "additionalProperties" in node or bool(properties) or is_root
+        is_open = node.get("additionalProperties", False) is not False
+        if is_open or not said or not isinstance(properties, Mapping):
+            raise NotStrict
+        required = node.get("required") or ()
+        if not set(required) <= set(properties):
+            raise NotStrict
+        strict = {}
+        for name, part in properties.items():
+            made = self._strict(part, depth + 1)
+            strict[name] = made if name in required else nullable(made)
+        return {
+            "properties": strict,
+            "required": list(strict),
+            "additionalProperties": False,
+        }
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return a strict schema that also allows null."""
+    kinds = schema.get("type")
+    if kinds is None or kinds in ("object", "array"):
+        told = {"description": schema["description"]} if "description" in schema else {}
+        rest = {key: value for key, value in schema.items() if key != "description"}
+        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
+        none = {"type": "null"}
+        return {**told, "anyOf": options if none in options else [*options, none]}
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        made["enum"] = [*schema["enum"], None]
+    return made
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a definition in letters that need no escape in a reference."""
+    return re.sub(r"[^\w.-]", "_", name)
+
+
+def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+    """Return the types of a schema: as it says, or as what it holds tells."""
+    said = node.get("type") or ("object" if "properties" in node else None)
+    if said is None and isinstance(enum, list):
+        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [said] if isinstance(said, str) else said
+    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
+        raise NotStrict
+    return kinds
+
+
+def _is_reference(part: object) -> bool:
+    return isinstance(part, Mapping) and part.keys() == {"$ref"}
+
+
+def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+    """Return both schemas as one; raises NotStrict where they say different things."""
+    both = dict(one)
+    for key, value in other.items():
+        if key == "properties" and isinstance(value, Mapping):
+            mine = both.get(key) or {}
+            if any(name in mine and mine[name] != value[name] for name in value):
+                raise NotStrict
+            both[key] = {**mine, **value}
+        elif key == "required":
+            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
+        elif key in both and both[key] != value and key not in ("description", "title"):
+            raise NotStrict
+        else:
+            both.setdefault(key, value)
+    return both
+
+
+# openai_responses.tools ===============================================================
+# Host tool specs -> Responses tools.
+
+_MODES = ("auto", "none", "required")
+_CALLED_BY_NAME = ("function", "custom")
+_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
+_NO_OBJECT = "A tool is not described by a JSON object."
+
+
+def responses_tools(
+    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+) -> list[Item]:
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has it without a
+    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
+    every function becomes strict whose schema can be. Other tools stay verbatim.
+    """
+    return [_responses_tool(spec, strict) for spec in specs]
+
+
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    """Say whether the API runs a tool itself, or has it run elsewhere."""
+    return tool.get("type") not in _CALLED_BY_NAME
+
+
+def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups, each once: a later one takes an earlier's place.
+
+    Functions and custom tools are the same by their name, MCP servers by their label,
+    all others by their type.
+    """
+    tools = [tool for group in groups for tool in group]
+    return list({_identity(tool): tool for tool in tools}.values())
+
+
+def responses_tool_choice(
+    choice: object,
+    tools: Sequence[Item] | None = None,
+    *,
+    names: ToolNames | None = None,
+) -> object:
+    """Return `tool_choice` in the API's form: a named function is not nested there.
+
+    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
+    unless those are not known. `names` says how a tool's own name is sent.
+    """
+    if choice is None or choice in _MODES:
+        return choice
+    if isinstance(choice, str):
+        wanted = _wanted_by_name(choice, tools, names)
+    elif isinstance(choice, Mapping):
+        wanted = _wanted(choice, names)
+    else:
+        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
+        _check_offered(tool, tools)
+    return wanted
+
+
+def later_choice(choice: object) -> object:
+    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
+
+
+def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
+    if not isinstance(spec, Mapping):
+        raise InvalidRequest(_NO_OBJECT)
+    kind = spec.get("type", "function")
+    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if kind in _CALLED_BY_NAME:
+        _check_named(flat)
+    if kind == "custom" and flat is nested:
+        return {"type": "custom", **flat, **_flat_format(flat)}
+    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
+    if kind != "function" or (is_complete and flat is spec):
+        return dict(spec)
+    return _function(flat, strict)
+
+
+def _check_named(tool: Mapping[str, Any]) -> None:
+    if not isinstance(tool.get("name"), str) or not tool["name"]:
+        raise InvalidRequest(_NO_TOOL_NAME)
+
+
+def _function(function: Mapping[str, Any], strict: bool) -> Item:
+    """Return a function in the API's form; what it says itself of `strict` counts."""
+    said = function.get("strict")
+    wanted = said if isinstance(said, bool) else strict
+    parameters = function.get("parameters")
+    parameters = parameters if isinstance(parameters, Mapping) else {}
+    made = strict_schema(parameters) if wanted else None
+    tool: Item = {"type": "function", "name": function["name"]}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    tool |= {key: function[key] for key in _OF_THE_API if key in function}
+    shown = open_schema(parameters) if made is None else made
+    return {**tool, "parameters": shown, "strict": made is not None}
+
+
+def _flat_format(custom: Mapping[str, Any]) -> Item:
+    """Return the format of a custom tool, which Chat Completions nests once more."""
+    form = custom.get("format")
+    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    if not isinstance(grammar, Mapping):
+        return {}
+    return {"format": {"type": "grammar", **grammar}}
+
+
+def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+    kind = tool.get("type")
+    if kind in _CALLED_BY_NAME:
+        return "name", tool.get("name")
+    if kind == "mcp":
+        return "server", tool.get("server_label")
+    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+
+
+def _wanted_by_name(
+    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
+) -> Item:
+    sent = names.sent(choice) if names else choice
+    for tool in tools or ():
+        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
+            return {"type": tool["type"], "name": sent}
+    for tool in tools or ():
+        if tool.get("type") == choice or tool.get("server_label") == choice:
+            return {key: tool[key] for key in ("type", "server_label") if key in tool}
+    return {"type": "function", "name": sent}
+
+
+def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+    kind = choice.get("type", "function")
+    inner = choice.get(kind) if isinstance(kind, str) else None
+    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
+    wanted: Item = {**flat, "type": kind}
+    if kind in _CALLED_BY_NAME:
+        if not isinstance(wanted.get("name"), str):
+            raise InvalidRequest("The tool choice names no tool.")
+        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+    if kind == "allowed_tools":
+        listed = wanted.get("tools")
+        chosen = listed if isinstance(listed, list) else []
+        wanted["tools"] = [
+            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+        ]
+    return wanted
+
+
+def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
+    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
+    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
+    if tools is None or any(
+        all(tool.get(key) == wanted[key] for key in same) for tool in tools
+    ):
+        return
+    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
 # openai_responses.run =================================================================
@@ -3665,9 +4892,10 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    With a `toolset` calls are run and answered here; without, they are left open for
-    the caller. Raises nothing of ours: a refusal is an ending. Cancelling it, or
-    closing the generator, closes the connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here; without, they are left
+    open for the caller, unless their answer broke off. Raises nothing of ours: a
+    refusal is an ending. Cancelling it, or closing the generator, closes the
+    connection and cancels the tools.
     """
     line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -3679,13 +4907,19 @@ async def run(
                 yield event
         so_far.add_turn(attempts)
         calls = [item for item in attempts.turn.output if is_call(item)]
-        if toolset is None or not calls:
+        if attempts.ending.is_failure:
+            for call in calls:
+                yield so_far.answered(call, _refused(call, _BROKEN_OFF))
+        if attempts.ending.is_failure or toolset is None:
             break
-        round_ = _Round(calls, toolset, so_far, attempts.ending.is_failure)
-        async with aclosing(round_.answers()) as answers:
-            async for answered in answers:
-                yield answered
-        if attempts.ending.is_failure or so_far.is_last_turn:
+        round_ = _Round(attempts.turn.output, toolset, so_far)
+        if not round_.asks:
+            break
+        with line.deadlines.paused():
+            async with aclosing(round_.answers()) as answers:
+                async for answered in answers:
+                    yield answered
+        if so_far.is_last_turn or (calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
@@ -3713,54 +4947,79 @@ class _SoFar:
         self.output += attempts.turn.output
         self.usage = add_usage(self.usage, attempts.turn.usage)
 
+    def answered(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        """Add the output of a call; return what tells of it."""
+        item, index = output_of(call, answer), len(self.output)
+        self.output.append(item)
+        return CallAnswered(index, item, answer.failed, answer.card)
+
 
 class _Round:
-    """The calls of one turn, each of which gets an output, in the same order.
+    """The calls and questions of one turn, each of which is answered, in their order.
 
-    `was_limited` says whether a limit kept one from being run.
+    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
+    run.
     """
 
     def __init__(
-        self, calls: Sequence[Item], toolset: Toolset, so_far: _SoFar, broken: bool
+        self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
     ) -> None:
-        self._calls = calls
+        self._calls = [i for i in output if is_call(i)] if toolset.runs_calls else []
+        self.requests = [item for item in output if is_approval_request(item)]
         self._toolset = toolset
         self._so_far = so_far
-        self._broken = broken
         self.outputs: list[Item] = []
         self.was_limited = False
 
-    async def answers(self) -> AsyncGenerator[CallAnswered, None]:
-        """Answer every call and tell of it; the run's output grows by the outputs."""
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything to answer."""
+        return bool(self._calls or self.requests)
+
+    async def answers(self) -> AsyncGenerator[RunEvent, None]:
+        """Answer everything and tell of it; the run's output grows by the outputs."""
+        for consent in await self._consents():
+            for event in consent.events(len(self._so_far.output)):
+                yield event
+            self.outputs.append(consent.response)
+            self._so_far.output += consent.output
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._told(call, answer)
         for call in self._calls[allowed:]:
-            refused = failed_answer(f"{call.get('name')} {self._why()}")
-            yield self._told(call, refused)
-        self.was_limited = allowed < len(self._calls)
+            yield self._told(call, _refused(call, self._why()))
+        self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
-        item, index = output_of(call, answer), len(self._so_far.output)
-        self.outputs.append(item)
-        self._so_far.output.append(item)
-        return CallAnswered(index, item, answer.failed, answer.card)
+        told = self._so_far.answered(call, answer)
+        self.outputs.append(told.item)
+        return told
+
+    async def _consents(self) -> list[Consent]:
+        if self._is_over:
+            return refused_consents(self.requests, _ROUNDS_USED_UP)
+        return await asked_consents(self.requests, self._toolset.approver)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
         """Return how many of the calls may run."""
-        if self._broken or self._so_far.rounds >= self._toolset.rounds:
+        if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
 
     def _why(self) -> str:
-        if self._broken:
-            return _BROKEN_OFF
-        used_up = self._so_far.rounds >= self._toolset.rounds
-        return _ROUNDS_USED_UP if used_up else _CALLS_USED_UP
+        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
+
+
+def _refused(call: Item, why: str) -> ToolAnswer:
+    return failed_answer(f"{call.get('name')} {why}")
 
 
 def _next_request(
@@ -3772,101 +5031,127 @@ def _next_request(
     The tools themselves stay, because the prompt cache lives on them.
     """
     request = attempts.request
-    received = given_back(
-        attempts.turn.output, with_reasoning=toolset.carries_reasoning
-    )
+    # A question of the API cannot be answered without the reasoning that led to it.
+    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    received = given_back(attempts.turn.output, with_reasoning=reasoning)
     so_far.is_last_turn = round_.was_limited
-    choice = "none" if round_.was_limited else _later_choice(request.tool_choice)
-    items = [*request.input, *received, *round_.outputs]
+    choice = "none" if round_.was_limited else later_choice(request.tool_choice)
+    items = settled([*request.input, *received, *round_.outputs])
+    items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-def _later_choice(choice: object) -> object:
-    """Return what a choice comes to after the first calls; what it forbids stays so."""
-    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-        return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
+# openai_responses.json_texts ==========================================================
+# JSON that a person typed.
 
 
-# openai_responses.origin ==============================================================
-# Who made an item: reasoning is readable only for its own family and endpoint.
+def typed_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for any other text."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+# openai_responses.overrides ===========================================================
+# What an administrator says of a model, over what the catalog says.
 #
-# Encrypted reasoning of another model, server or organisation is refused or silently
-# dropped by the API (responses-api.md §2.1, rules 4, 10 and 11).
+# `{"my-gpt": {"like": "gpt-5.2", "name": "Our GPT", "context": 100000}}`: the facts of
+# the model that it is like, or of its family, with some of them replaced.
+
+_YES_OR_NO_FACTS = frozenset(
+    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
+)
+_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
+_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
+_SAMPLINGS = ("always", "with_none", "never")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """The model family and the server's name that produced an item.
+class Override:
+    """What is said of one model; empty texts say nothing."""
 
-    `endpoint` is empty where an earlier writer did not note it.
+    like: str = ""
+    name: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+Overrides = Mapping[str, Override]
+
+
+def read_overrides(text: str) -> dict[str, Override]:
+    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
+    if not text.strip():
+        return {}
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(
+            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
+            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
+        )
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
+    """Understand a name as `resolve_model` does, by what the administrator says first.
+
+    An effort at the end of a name of theirs is one, if the model takes it.
     """
-
-    family: str
-    endpoint: str = ""
-
-    def may_read(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        return same_server and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        return {"family": self.family, "endpoint": self.endpoint}
+    if name in overrides:
+        return _overridden(name, overrides[name])
+    base, _, effort = name.rpartition("-")
+    if base in overrides and effort in REASONING_EFFORTS:
+        model = _overridden(base, overrides[base])
+        if model.takes_effort(effort):
+            return replace(model, effort=effort, name=f"{model.name} ({effort})")
+    return resolve_model(name)
 
 
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
-
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
-    """
-    if isinstance(wire, Mapping) and wire.get("family"):
-        return Origin(str(wire["family"]), str(wire.get("endpoint") or ""))
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
-
-
-# openai_responses.tool_names ==========================================================
-# Names of tools that the API forbids, there and back.
-
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_STEM = 51  # of 64; the rest is `_` and the digest
-_DIGEST = 12
+def _overridden(name: str, said: Override) -> ResolvedModel:
+    model = resolve_model(said.like or name)
+    facts = replace(model.facts, **said.facts)
+    if not said.like:
+        return replace(model, facts=facts, name=said.name or model.name)
+    return ResolvedModel(
+        id=name, family=name, effort=None, facts=facts, name=said.name or name
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
+def _read_override(model: str, row: object) -> Override:
+    if not isinstance(row, Mapping):
+        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
+    said = dict(row)
+    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
+    for key, value in (*texts.items(), *said.items()):
+        if not _can_be(key, value):
+            raise InvalidRequest(
+                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
+            )
+    if "efforts" in said:
+        said["efforts"] = tuple(said["efforts"])
+    return Override(**texts, facts=said)
 
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
-    """
 
-    known: tuple[str, ...] = ()
+def _can_be(key: str, value: object) -> bool:
+    """Say whether `value` is one that the fact named `key` can have."""
+    if key in _YES_OR_NO_FACTS:
+        return isinstance(value, bool)
+    if key in _NUMBER_FACTS:
+        return isinstance(value, int) and value > 0
+    if key == "sampling":
+        return value in _SAMPLINGS
+    if key == "efforts":
+        rows = value if isinstance(value, list) else [value]
+        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
+    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
-    def sent(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
 
-    def original(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
-
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent(tool["name"])}
+def _entry_complaint(model: str, what: str) -> str:
+    return (
+        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
+        "correct it in the valves."
+    )
 
 
 # openai_responses.redaction ===========================================================
@@ -3968,211 +5253,345 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# openai_responses.open_schemas ========================================================
-# A JSON Schema as the API takes it without strict mode.
+# openai_responses.containers ==========================================================
+# Files that code left in a container, fetched before it expires.
+
+
+async def container_file(
+    endpoint: Endpoint,
+    connections: Connections,
+    ids: tuple[str, str],
+    most_bytes: int,
+    deadlines: Deadlines,
+) -> bytes:
+    """Return the bytes of a file; raises the errors of `transport`.
+
+    `ids` are those of the container and of the file. A file of more than `most_bytes`
+    is an UnreadableAnswer, and not read on.
+    """
+    container, file = (quote(part, safe="") for part in ids)
+    path = f"/containers/{container}/files/{file}/content"
+    found = bytearray()
+    asked = connections.get(endpoint, path, deadlines)
+    async with asked as answer, aclosing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            found += chunk
+            if len(found) > most_bytes:
+                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+    return bytes(found)
+
+
+# openai_responses.retirement ==========================================================
+# What to say of a model that is switched off, or soon will be.
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(model: ResolvedModel, today: date) -> str:
+    """Return a sentence for people, empty when there is nothing to say yet.
+
+    It names the successor, if the catalog knows one.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    told = f"{model.name} {when} {ending.isoformat()}."
+    successor = model.facts.successor
+    return f"{told} Use {resolve_model(successor).name} instead." if successor else told
+
+
+def _date(text: str | None) -> date | None:
+    """Return the day of an ISO date; an administrator may have written another text."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+# openai_responses.mcp_fields ==========================================================
+# What each field of a remote MCP server's description may be.
+
+_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+def is_server_label(value: object) -> bool:
+    """Say whether the API takes a text for a `server_label`."""
+    return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
+
+
+def _is_address(value: object) -> bool:
+    one_word = isinstance(value, str) and value.split() == [value]
+    return one_word and url_parts(str(value)) is not None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_headers(value: object) -> bool:
+    texts = value.values() if isinstance(value, Mapping) else [None]
+    return all(isinstance(text, str) for text in texts)
+
+
+def _is_filter(value: object) -> bool:
+    """Say whether a value chooses tools, by their names or by what they do."""
+    forms = {"tool_names": _are_names, "read_only": _is_switch}
+    return _has_forms(value, forms)
+
+
+def _is_switch(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_allowed(value: object) -> bool:
+    return _are_names(value) or _is_filter(value)
+
+
+def _is_consent(value: object) -> bool:
+    by_filter = _has_forms(value, {"always": _is_filter, "never": _is_filter})
+    return value in ("always", "never") or by_filter
+
+
+def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    return all(key in forms and forms[key](inner) for key, inner in value.items())
+
+
+SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "server_label": (
+        is_server_label,
+        "a letter followed by up to 63 letters, digits, hyphens and underscores",
+    ),
+    "server_url": (_is_address, "an address that begins with http:// or https://"),
+    "connector_id": (_is_text, "a text"),
+    "authorization": (_is_text, "a text"),
+    "headers": (_are_headers, "a JSON object of texts"),
+    "allowed_tools": (_are_allowed, "a list of names, or an object that chooses tools"),
+    "require_approval": (_is_consent, "`always`, `never` or an object of both"),
+    "server_description": (_is_text, "a text"),
+}
+"""The keys that are sent, each with its test and the words for what it should be."""
+
+
+# openai_responses.mcp_servers =========================================================
+# Remote MCP servers as an administrator describes them -> tools of a request.
 #
-# There too the root of a function's parameters has to be an object with `properties`
-# that is no choice, and an array has to say what it holds. One tool that breaks this
-# would be an error for the whole request.
+# A description that cannot be used leaves out its server alone, with a sentence that says
+# why; neither a sentence nor a note quotes a value, because any may be a secret.
 
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-_DEEPEST_OPEN = 30
+_NO_SECRETS = frozenset(
+    {
+        "allowed_tools",
+        "connector_id",
+        "require_approval",
+        "server_description",
+        "server_label",
+        "type",
+    }
+)
+"""Keys whose values are no secrets; those of other keys may be."""
 
 
-def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
+@dataclass(frozen=True, slots=True)
+class RemoteServers:
+    """The servers that can be offered, and what an administrator should know.
 
-    What a choice at the root offers becomes one object with all its properties.
+    `complaints` say what keeps a server out of a request, `notes` what of one is not
+    sent.
     """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
-    if "required" in schema:
-        root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root, 0))
+
+    tools: tuple[Item, ...] = ()
+    complaints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
+def read_servers(text: str) -> RemoteServers:
+    """Return the servers of a JSON list, or of a single JSON object."""
+    try:
+        rows = _rows(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        return RemoteServers(
+            complaints=(_servers_sentence(f"it is no JSON ({place})"),)
+        )
+    except (ValueError, RecursionError):  # a number or a nesting without end
+        return RemoteServers(complaints=(_servers_sentence("it is no JSON"),))
+    tools: dict[str, Item] = {}
+    complaints: list[str] = []
+    notes: list[str] = []
+    for number, row in enumerate(rows, 1):
+        fields = _given_fields(row)
+        label = fields.get("server_label")
+        name = str(label) if is_server_label(label) else f"server {number}"
+        complaint = _server_complaint(row, fields, tools)
+        if complaint:
+            complaints.append(
+                _servers_sentence(f"{name} is left out, because {complaint}")
+            )
+            continue
+        known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
+        tools[name.lower()] = {"type": "mcp", **known}
+        unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
+        notes += (
+            [_servers_sentence(f"keys of {name} are not sent: {unknown}")]
+            if unknown
+            else []
+        )
+    return RemoteServers(tuple(tools.values()), tuple(complaints), tuple(notes))
+
+
+def secrets_in_servers(text: str) -> list[str]:
+    """Return every text of the descriptions that may be a secret."""
+    try:
+        rows = _rows(text)
+    except (ValueError, RecursionError):
+        return [text]
+    given = [_given_fields(row).items() for row in rows]
+    values = [value for row in given for key, value in row if key not in _NO_SECRETS]
+    return _door_openers(values)
+
+
+def _rows(text: str) -> list[Any]:
+    given = json.loads(text) if text.strip() else []
+    return given if isinstance(given, list) else [given]
+
+
+def _servers_sentence(what: str) -> str:
+    return (
+        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
+        "valves of this pipe; until then, chats go on without."
+    )
+
+
+def _door_openers(value: object) -> list[str]:
+    """Return the texts of a value, and the words in them that open a door."""
+    if isinstance(value, Mapping):
+        return [text for inner in value.values() for text in _door_openers(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in _door_openers(inner)]
+    if not isinstance(value, str):
+        return []
+    parts = url_parts(value)
+    if parts is None:
+        return [value, *value.split()[1:]]  # a header: "Bearer ..."
+    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+
+
+def _given_fields(row: object) -> Mapping[str, Any]:
+    """Return the fields of a description; null means not given."""
+    fields = row if isinstance(row, Mapping) else {}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _server_complaint(
+    row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
+) -> str | None:
+    """Return what is wrong with a description, or None."""
+    if not isinstance(row, Mapping):
+        return "it is no JSON object"
+    if "server_label" not in fields:
+        return "it has no server_label"
+    for key, (fits, expected) in SERVER_FIELDS.items():
+        if key in fields and not fits(fields[key]):
+            return f"its {key} is not {expected}"
+    if fields["server_label"].lower() in before:
+        return "its server_label is not its own"
+    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    if len(targets) != 1:
+        return "it needs a server_url or a connector_id, one of them"
+    if "connector_id" in fields and "authorization" not in fields:
+        return "a connector needs an authorization"
+    return None
+
+
+# openai_responses.prices ==============================================================
+# What a run costs, in US dollars.
+#
+# Prices are those of the catalog or of the administrator, for the standard tier; where
+# one is missing the cost is unknown, never a guess.
+
+_MILLION = 1_000_000
+
+_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
+"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
+2026-11-21; the second is not verified)."""
+
+_CONTAINER_FEE = 0.03
+"""For one container of the code interpreter; not verified."""
+
+_PRICE_NAMES = ModelPrices._fields
+_NOT_PRICES = (
+    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
+    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
+)
+
+
+def cost_of_run(
+    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+) -> float | None:
+    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+
+    `output` holds the items of all its turns.
+    """
+    tokens = _cost_of_tokens(usage, prices) if prices else None
+    return None if tokens is None else tokens + _cost_of_tools(output)
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    if not text.strip():
         return {}
-    found: dict[str, Any] = {}
-    parts = [referred(node, root)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
-    for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(_NOT_PRICES)
+    return {model: _read_row(row) for model, row in table.items()}
 
 
-def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
-    if depth > _DEEPEST_OPEN:
-        return node
-    if isinstance(node, list):
-        return [_with_items(one, depth + 1) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
-    kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
+    if prices.input is None or prices.output is None:
+        return None
+    # What is cached or written to the cache is part of the input.
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    plain = max(0, usage.input - usage.cached - usage.cache_writes)
+    sums = (
+        plain * prices.input,
+        usage.cached * cached,
+        usage.cache_writes * written,
+        usage.output * prices.output,
+    )
+    return sum(sums) / _MILLION
 
 
-# openai_responses.tools ===============================================================
-# Host tool specs -> Responses tools.
-
-_MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
-_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
-_NO_OBJECT = "A tool is not described by a JSON object."
-
-
-def responses_tools(
-    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
-) -> list[Item]:
-    """Return the tools of a chat body, or of the host, in the API's form.
-
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
-    every function becomes strict whose schema can be. Other tools stay verbatim.
-    """
-    return [_responses_tool(spec, strict) for spec in specs]
+def _cost_of_tools(output: Iterable[Item]) -> float:
+    items = list(output)
+    calls = Counter(item_type(item) for item in items)
+    containers = {
+        item.get("container_id")
+        for item in items
+        if item_type(item) == "code_interpreter_call"
+    }
+    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
+    return fees + len(containers) * _CONTAINER_FEE
 
 
-def merged_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once: a later one takes an earlier's place.
-
-    Functions and custom tools are the same by their name, MCP servers by their label,
-    all others by their type.
-    """
-    tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
-
-
-def responses_tool_choice(
-    choice: object,
-    tools: Sequence[Item] | None = None,
-    *,
-    names: ToolNames | None = None,
-) -> object:
-    """Return `tool_choice` in the API's form: a named function is not nested there.
-
-    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
-    unless those are not known. `names` says how a tool's own name is sent.
-    """
-    if choice is None or choice in _MODES:
-        return choice
-    if isinstance(choice, str):
-        wanted = _wanted_by_name(choice, tools, names)
-    elif isinstance(choice, Mapping):
-        wanted = _wanted(choice, names)
-    else:
-        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
-        _check_offered(tool, tools)
-    return wanted
-
-
-def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
-    if not isinstance(spec, Mapping):
-        raise InvalidRequest(_NO_OBJECT)
-    kind = spec.get("type", "function")
-    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
-    if kind in _CALLED_BY_NAME:
-        _check_named(flat)
-    if kind == "custom" and flat is nested:
-        return {"type": "custom", **flat, **_flat_format(flat)}
-    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
-    if kind != "function" or (is_complete and flat is spec):
-        return dict(spec)
-    return _function(flat, strict)
-
-
-def _check_named(tool: Mapping[str, Any]) -> None:
-    if not isinstance(tool.get("name"), str) or not tool["name"]:
-        raise InvalidRequest(_NO_TOOL_NAME)
-
-
-def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; what it says itself of `strict` counts."""
-    said = function.get("strict")
-    wanted = said if isinstance(said, bool) else strict
-    parameters = function.get("parameters")
-    parameters = parameters if isinstance(parameters, Mapping) else {}
-    made = strict_schema(parameters) if wanted else None
-    tool: Item = {"type": "function", "name": function["name"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
-    tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown = open_schema(parameters) if made is None else made
-    return {**tool, "parameters": shown, "strict": made is not None}
-
-
-def _flat_format(custom: Mapping[str, Any]) -> Item:
-    """Return the format of a custom tool, which Chat Completions nests once more."""
-    form = custom.get("format")
-    grammar = form.get("grammar") if isinstance(form, Mapping) else None
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
-
-
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
-    kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
-        return "name", tool.get("name")
-    if kind == "mcp":
-        return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
-
-
-def _wanted_by_name(
-    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
-) -> Item:
-    sent = names.sent(choice) if names else choice
-    for tool in tools or ():
-        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
-            return {"type": tool["type"], "name": sent}
-    for tool in tools or ():
-        if tool.get("type") == choice or tool.get("server_label") == choice:
-            return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": "function", "name": sent}
-
-
-def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
-    kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
-        if not isinstance(wanted.get("name"), str):
-            raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
-    if kind == "allowed_tools":
-        listed = wanted.get("tools")
-        chosen = listed if isinstance(listed, list) else []
-        wanted["tools"] = [
-            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
-        ]
-    return wanted
-
-
-def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
-    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
-    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
-    if tools is None or any(
-        all(tool.get(key) == wanted[key] for key in same) for tool in tools
-    ):
-        return
-    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+def _read_row(row: object) -> ModelPrices:
+    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
+    numbers = all(
+        name in _PRICE_NAMES
+        and isinstance(price, int | float)
+        and 0 <= price < _MILLION
+        for name, price in prices.items()
+    )
+    if not numbers or not {"input", "output"} <= set(prices):
+        raise InvalidRequest(_NOT_PRICES)
+    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
 # openai_responses.audit ===============================================================
@@ -4304,13 +5723,288 @@ def _mapping_or_empty(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+# openai_responses.omissions ===========================================================
+# What a caller asked for that a request does not hold.
+
+_READ_OTHERWISE = frozenset(
+    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+)
+"""Keys of a body that are no parameters, or that are sent under other names."""
+
+_OBJECTS = ("reasoning", "text")
+_LONGEST_NAME = 40
+
+
+def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
+    """Return the names that the API does not know, or that the model rejects.
+
+    They are the API's own names, `reasoning.effort` for one inside an object.
+    """
+    given, sent = read_parameters(asked), request.payload()
+    names = [
+        f"{key}.{inner}"
+        for key in _OBJECTS
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names)
+
+
+# openai_responses.auto_model ==========================================================
+# Which model answers for a name that leaves the choice to us.
+#
+# The rule, the first that fits: a chat stays with the model that began it, because its
+# reasoning and the prompt cache are that model's; files or pictures, tools that the user
+# chose, code, and a question longer than 600 characters go to the large model; anything
+# else goes to the small one. Only the first message of a chat counts, so that the same
+# chat always gets the same answer.
+
+
+class Candidates(NamedTuple):
+    """Two models of one family."""
+
+    small: str
+    large: str
+
+
+AUTO_MODELS: Mapping[str, Candidates] = {
+    "gpt-5-auto": Candidates("gpt-6.1-terra", "gpt-6.1-sol")
+}
+"""What stands behind each name; the first candidates of gpt-5-auto are gone."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model, and why it was chosen, as the end of a sentence."""
+
+    model: str
+    why: str
+
+
+def choose_model(
+    name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
+) -> Choice | None:
+    """Return the choice for a name of ours, None for any other name.
+
+    `first` is the first message of the user, `tools` says whether the user chose some,
+    `earlier` holds the families of models that answered in this chat.
+    """
+    candidates = AUTO_MODELS.get(name)
+    if candidates is None:
+        return None
+    for model in candidates:
+        if model in earlier:
+            return Choice(model, "it began this chat")
+    if first is None:
+        return Choice(candidates.large, "there is no question to judge by")
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return Choice(candidates.large, reason)
+    return Choice(candidates.small, "the question is short, without files or tools")
+
+
+def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
+    parts: list[Item] = content_parts(first.get("content"))
+    text = "".join(map(part_text, parts))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    if "```" in text:
+        return "the question holds code"
+    return "the question is long" if len(text) > _LONG_QUESTION else ""
+
+
+# openai_responses.model_list ==========================================================
+# Which models to offer when nobody listed them: the newest of each family.
+#
+# A family is what stands behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two
+# versions of sol, `gpt-5.4-mini` is a mini. Models for a closed circle, retired ones and
+# those that have a successor are left to administrators who list them.
+
+_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
+_CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+)
+_OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omni-")
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def listed_ids(answer: object) -> list[str]:
+    """Return the ids of `GET /models`, of chat models alone."""
+    rows = answer.get("data") if isinstance(answer, Mapping) else None
+    found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
+    return [name for name in found if is_chat_model(name)]
+
+
+def is_chat_model(name: str) -> bool:
+    """Say whether an id is that of a model that answers in text.
+
+    Ids of other servers, which follow no rule of OpenAI's, count as such.
+    """
+    if name in CATALOG_ROWS:
+        return True
+    if not name or _NO_CHAT.search(name):
+        return False
+    return bool(_CHAT_ID.match(name)) or not name.startswith(_OTHER_KINDS)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds what the key can use, None when nobody knows.
+    """
+    known = CATALOG_ROWS if usable is None else usable
+    names = [name for name in known if _is_offered(name, today)]
+    newest: dict[str, str] = {}
+    for name in sorted(names, key=_version):
+        newest[_family(name)] = name
+    return sorted(newest.values(), key=_version, reverse=True)
+
+
+def _is_offered(name: str, today: str) -> bool:
+    row = CATALOG_ROWS.get(name)
+    retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
+    closed = _family(name) in _CLOSED_CIRCLES
+    return not retired and not closed and bool(_VERSIONED_ID.match(name))
+
+
+def _family(name: str) -> str:
+    match = _VERSIONED_ID.match(name)
+    return (match[2] or "") if match else ""
+
+
+def _version(name: str) -> tuple[tuple[int, ...], str]:
+    """Return what sorts ids by age; a plain name stands behind a longer one."""
+    match = _VERSIONED_ID.match(name)
+    numbers: Iterable[str] = match[1].split(".") if match else ()
+    return tuple(map(int, numbers)), name
+
+
+def _id(row: Any) -> str:
+    name = row.get("id") if isinstance(row, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+# owui_chat.links ======================================================================
+# Links to the pages of a search, in a text that is still growing.
+#
+# The model writes `([host](https://host/page?utm_source=openai))`. Such a link has to be
+# whole before it can be shown otherwise, so what may become one is held back.
+
+_TRACKED = "utm_source=openai"
+_LABEL = r"[^\[\]\n]{0,300}"
+_PLAIN = r"[^\s()]{0,1000}"
+_URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
+
+LINK = re.compile(
+    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
+)
+"""A Markdown link, with the parentheses that stand directly around it."""
+
+_UNFINISHED_LINK = (
+    rf"\(?\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
+    rf"|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+)
+_UNFINISHED_TRACKING = (
+    "[?&]" + "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED)
+) + r"\Z"
+_TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
+
+OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
+"""The end of a text that may go on as a link, or as what tells who searched."""
+
+
+class HeldText:
+    """A text whose end is held back while it may go on as something."""
+
+    def __init__(self, unfinished: re.Pattern[str]) -> None:
+        """Hold back the end that matches `unfinished`."""
+        self._unfinished = unfinished
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Return what may be shown now."""
+        text = self._held + text
+        match = self._unfinished.search(text)
+        place = match.start() if match else len(text)
+        self._held = text[place:]
+        return text[:place]
+
+    def rest(self) -> str:
+        """Return what was held back, when the text has ended."""
+        rest, self._held = self._held, ""
+        return rest
+
+
+def is_tracked(url: str) -> bool:
+    """Say whether an address is one that the model's search found."""
+    return bool(_TRACKING.search(url))
+
+
+def without_tracking(text: str) -> str:
+    """Return a text, or an address, whose links do not tell who searched."""
+    return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
+
+
+def place_without_tracking(text: str, place: int) -> int:
+    """Return where a place of `text` is once its links do not tell who searched."""
+    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
+    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
+
+
+def _kept_of_tracking(match: re.Match[str]) -> str:
+    return "?" if match[0].endswith("&") else ""
+
+
+# owui_chat.annotations ================================================================
+# Annotations of an answer, in the form of Chat Completions.
+
+
+def chat_annotations(item: Item, before: int) -> list[Item]:
+    """Return the pages that a message cites, with their places in the answer.
+
+    The message begins `before` characters behind the answer's beginning; its links do
+    not tell who searched.
+    """
+    annotations: list[Item] = []
+    for part in content_parts(item.get("content")):
+        text = part_text(part)
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "url_citation":
+                annotations.append(_url_citation(annotation, text, before))
+        before += len(without_tracking(text))
+    return annotations
+
+
+def _url_citation(annotation: Item, text: str, before: int) -> Item:
+    cited: Item = {
+        "url": without_tracking(str(annotation.get("url") or "")),
+        "title": str(annotation.get("title") or ""),
+    }
+    for key in ("start_index", "end_index"):
+        place = annotation.get(key)
+        place = place if isinstance(place, int) else len(text)
+        cited[key] = before + place_without_tracking(text, place)
+    return {"type": "url_citation", "url_citation": cited}
+
+
 # owui_chat.host_chunks ================================================================
 # The chunks that Open WebUI understands beside an answer's text.
 
 Chunk = dict[str, Any]
 
 
-def host_usage(usage: Usage, last: Usage | None) -> dict[str, Any]:
+def host_usage(
+    usage: Usage, last: Usage | None, cost: float | None = None
+) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
     Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
@@ -4328,6 +6022,7 @@ def host_usage(usage: Usage, last: Usage | None) -> dict[str, Any]:
             "cache_write_tokens": usage.cache_writes,
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        **({} if cost is None else {"cost": cost}),
     }
 
 
@@ -4342,6 +6037,19 @@ def error_chunk(sentence: str) -> Chunk:
 def status_chunk(sentence: str) -> Chunk:
     """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
+    return host_event({"type": "status", "data": data})
+
+
+def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
+    """Return a status line that opens to the pages a search found."""
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {', '.join(queries)}" if queries else ""
+    data = {
+        "action": "web_search",
+        "description": f"Searched {sites}{sought}",
+        "urls": pages,
+        "done": True,
+    }
     return host_event({"type": "status", "data": data})
 
 
@@ -4360,336 +6068,135 @@ def host_event(event: dict[str, Any]) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
-# owui_chat.chunks =====================================================================
-# Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
-
-_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
-
-
-class ChunkView:
-    """Shows one run as growing text and reasoning.
-
-    Calls that nobody answered are the caller's: they come at the end.
-    """
-
-    def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
-        self._head = {
-            "id": completion_id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-        }
-        self._open_calls: dict[str, Item] = {}
-        self._thought: tuple[int, int] | None = None
-        self._told: int | None = None
-
-    def show(self, event: RunEvent, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
-        match event:
-            case Grew(kind="text" | "refusal"):
-                yield self._chunk({"content": self._gap(event) + event.text})
-            case Grew(kind="summary" | "reasoning"):
-                text = self._thought_gap(event) + event.text
-                yield self._chunk({"reasoning_content": text})
-            case ItemEnded() if item_type(event.item) == "function_call":
-                self._open_calls[str(event.item.get("call_id"))] = event.item
-            case CallAnswered():
-                self._open_calls.pop(str(event.item.get("call_id")), None)
-            case RunEnded():
-                yield from self._end(event)
-
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
-
-    def _gap(self, event: Grew) -> str:
-        """Return the blank line between two messages of one run."""
-        before, self._told = self._told, event.index
-        return "" if before in (None, event.index) else "\n\n"
-
-    def _thought_gap(self, event: Grew) -> str:
-        """Return the blank line between two parts of the reasoning."""
-        place = (event.index, event.part)
-        before, self._thought = self._thought, place
-        return "" if before in (None, place) else "\n\n"
-
-    def _end(self, event: RunEnded) -> Iterator[Chunk]:
-        for index, call in enumerate(self._open_calls.values()):
-            tool_call = {"index": index, **chat_tool_call(call)}
-            yield self._chunk({"tool_calls": [tool_call]})
-        if event.ending.is_failure and event.ending.kind != "incomplete":
-            yield error_chunk(event.ending.sentence)
-        else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
-        if event.usage:
-            usage = host_usage(event.usage, event.last_usage)
-            yield {**self._head, "choices": [], "usage": usage}
-
-
-def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a call in the form of Chat Completions."""
-    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
-    return {"id": item.get("call_id"), "type": "function", "function": function}
-
-
-def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
-    if ending.kind == "incomplete":
-        return _FINISH_REASONS.get(ending.code or "", "stop")
-    return "tool_calls" if has_calls else "stop"
-
-
-# owui_chat.completion =================================================================
-# Run events -> one complete result, for callers that asked for no stream.
-
-
-def completion(
-    ended: RunEnded, completion_id: str, created: int, model: str
-) -> dict[str, Any]:
-    """Return the `chat.completion` of a run, with the error if it failed.
-
-    What arrived before a failure is in it; when nothing did, the error stands alone.
-    """
-    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
-    error = error_chunk(ended.ending.sentence) if failed else {}
-    if failed and not ended.output:
-        return error
-    message = _message(ended)
-    finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = host_usage(ended.usage, ended.last_usage) if ended.usage else None
-    return {
-        "id": completion_id,
-        "object": "chat.completion",
-        "created": created,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **({"usage": usage} if usage else {}),
-        **error,
-    }
-
-
-def completion_text(ended: RunEnded) -> str:
-    """Return the text of an answer, its messages apart by a blank line."""
-    texts = [message_text(i) for i in ended.output if item_type(i) == "message"]
-    return "\n\n".join(texts)
-
-
-def _message(ended: RunEnded) -> dict[str, Any]:
-    thoughts = [
-        text for i in ended.output if is_reasoning(i) for _, text in item_texts(i)
-    ]
-    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [
-        chat_tool_call(i)
-        for i in ended.output
-        if item_type(i) == "function_call" and i.get("call_id") not in answered
-    ]
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    if any(thoughts):
-        message["reasoning_content"] = "\n\n".join(t for t in thoughts if t)
-    if calls:
-        message["tool_calls"] = calls
-    return message
-
-
-# owui_chat.native =====================================================================
-# Run events -> Open WebUI's native events.
+# owui_chat.shown ======================================================================
+# The output items that the host holds of one message, and the events that make them.
 #
-# The host reduces the Responses API's own events to the output items that it shows and
-# stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
-# reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
-# §5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
-# and an empty `choices` delta for stream filters that look for one.
-
-_SHOWN_TYPES = frozenset({"message", "reasoning", "function_call"})
+# The host reduces such events to its items (utils/response.py:381). Each has a place that
+# counts over all turns, and an empty `choices` delta for stream filters that look for one
+# (open-webui.md §14).
 
 _DELTA_TYPES: Mapping[str, str] = {
-    "text": "response.output_text.delta",
-    "refusal": "response.output_text.delta",
-    "summary": "response.reasoning_summary_text.delta",
-    "reasoning": "response.reasoning_text.delta",
-    "arguments": "response.function_call_arguments.delta",
+    "text": "output_text.delta",
+    "refusal": "output_text.delta",
+    "summary": "reasoning_summary_text.delta",
+    "reasoning": "reasoning_text.delta",
+    "arguments": "function_call_arguments.delta",
+    "code": "code.delta",
 }
 
 
-class NativeView:
-    """Shows one run; `items` holds what the host has stored of it so far."""
+class ShownItems:
+    """Makes the events; `items` and `files` hold what the host has stored so far."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        """Take `now`, in seconds, for the time that a thought took."""
+    def __init__(self) -> None:
+        """Begin with nothing."""
         self.items: list[Item] = []
-        self._now = now
-        self._places: dict[int, int] = {}
-        self._markers: dict[int, str] = {}
-        self._started: dict[int, float] = {}
-        self._parts: dict[int, int] = {}
+        self.files: list[Item] = []
 
-    def show(self, event: RunEvent, marker: str = "") -> Iterator[Chunk]:
-        """Yield the events to send.
-
-        `marker` stands in front of the text that grows, or alone at the run's end.
-        """
-        match event:
-            case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
-                yield self._start(event)
-            case Grew() if event.index in self._places:
-                yield self._grow(event, marker)
-            case ItemEnded() if event.index in self._places:
-                yield self._end(event)
-            case CallAnswered() if item_type(event.item) == "function_call_output":
-                yield from self._answered(event)
-            case Noted():
-                yield status_chunk(event.sentence)
-            case RunEnded():
-                if marker:
-                    yield from self._marker_alone(marker)
-                yield from _end_of_run(event)
-
-    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
-        item = _shown_output(event)
-        place = len(self.items)
+    def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item, whose place is the last one."""
         self.items.append(item)
-        yield _native("output_item.added", place, item=item)
-        yield _native("output_item.done", place, item=item)
-        for source in event.card.get("sources", ()):
-            yield host_event({"type": "source", "data": source})
+        return _native("output_item.added", len(self.items) - 1, item=item)
 
-    def _marker_alone(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
-        place = len(self.items)
-        item = _shown_message({"id": f"msg_kept_{place}"}, marker)
-        self.items.append(item)
-        empty = {**item, "status": "in_progress", "content": [_text_part("")]}
-        yield _native("output_item.added", place, item=empty)
-        yield _native("output_item.done", place, item=item)
-
-    def _start(self, event: ItemStarted) -> Chunk:
-        place = self._places[event.index] = len(self.items)
-        self._started[event.index] = self._now()
-        item = _begun(event.item)
-        self.items.append(item)
-        return _native("output_item.added", place, item=item)
-
-    def _grow(self, event: Grew, marker: str) -> Chunk:
-        place = self._places[event.index]
-        if marker:
-            self._markers[event.index] = marker
-        return {
-            "type": _DELTA_TYPES[event.kind],
-            "item_id": self.items[place].get("id"),
-            "output_index": place,
-            _part_name(event.kind): 0,
-            "delta": marker + self._gap(event) + event.text,
-            "choices": [{"index": 0, "delta": {}}],
-        }
-
-    def _gap(self, event: Grew) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
-        """
-        before = self._parts.get(event.index, event.part)
-        self._parts[event.index] = event.part
-        thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if thought and event.part != before else ""
-
-    def _end(self, event: ItemEnded) -> Chunk:
-        place = self._places[event.index]
-        match item_type(event.item):
-            case "message":
-                text = self._markers.get(event.index, "") + message_text(event.item)
-                item = _shown_message(event.item, text)
-            case "reasoning":
-                seconds = self._now() - self._started[event.index]
-                item = _shown_reasoning(event.item, round(seconds))
-            case _:
-                item = _without_secrets(event.item)
+    def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in the place of what began there."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
+    def add(self, item: Item) -> Iterator[Chunk]:
+        """Yield the events of an item that is whole at once."""
+        yield self.begin(item)
+        yield self.end(len(self.items) - 1, item)
 
-def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)
+    def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of `events.Delta`."""
+        part = "summary_index" if kind == "summary" else "content_index"
+        item_id = self.items[place].get("id")
+        grown = {"item_id": item_id, part: 0, "delta": text}
+        return _native(_DELTA_TYPES[kind], place, **grown)
 
 
 def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    choices = [{"index": 0, "delta": {}}]
     head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": choices}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-def _part_name(kind: str) -> str:
-    return "summary_index" if kind == "summary" else "content_index"
+# owui_chat.kept_cards =================================================================
+# What a run keeps in the host's own stored output of its message.
+#
+# The page draws nothing for an item of an unknown type that has no `content`, and the
+# host stores it as it is but gives it to no model (open-webui.md §0.4, §5):
+#
+#     {"type": "openai_responses:kept", "id": "kept_{ulid}", "before": id of a message item,
+#      "kept": what a message key would hold}
+#
+# Without an item for `before` it belongs to the end of its message.
+
+KEPT_TYPE = "openai_responses:kept"
+KEPT_ID = "kept_"
 
 
-def _begun(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call":
-            begun |= {"arguments": ""}
-    return begun
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record to store, `value`, named by its id.
+
+    `index` is the item of the run whose text it stands in front of, None the end.
+    """
+
+    ulid: str
+    value: Mapping[str, Any]
+    index: int | None = None
 
 
-def _shown_message(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The entries of a turn for the `reasoning_details` of its thought."""
+
+    details: Sequence[Item]
 
 
-def _shown_reasoning(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(map(part_text, parts))
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
+ShownEvent = RunEvent | Kept | Carried
+"""What a view is told: of the run, or of what is kept of it."""
 
 
-def _shown_output(event: CallAnswered) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if event.failed else "completed",
-        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
-    }
+class KeptCards:
+    """Puts into one message's output what is kept of it."""
 
+    def __init__(self, shown: ShownItems) -> None:
+        """Add to `shown`."""
+        self._shown = shown
+        self._places: dict[str, int] = {}
+        self._carried_to = 0
 
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
+    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events that store it; `places` are those of the run's items."""
+        if isinstance(event, Kept):
+            yield from self._keep(event, places)
+        else:
+            yield from self._carry(event)
 
+    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events of a record, anew if it was stored before."""
+        items = self._shown.items
+        if kept.ulid in self._places:
+            place = self._places[kept.ulid]
+            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+            return
+        found = places.get(-1 if kept.index is None else kept.index)
+        before = "" if found is None else items[found].get("id") or ""
+        self._places[kept.ulid] = len(items)
+        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        yield from self._shown.add({**head, "kept": dict(kept.value)})
 
-def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
+    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+        """Yield the turn's thought again, now with its entries, if it has one."""
+        items = self._shown.items
+        new = range(self._carried_to, len(items))
+        self._carried_to = len(items)
+        place = next((at for at in new if is_reasoning(items[at])), None)
+        if place is not None:
+            details = [*carried.details]
+            yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
 # owui_chat.markers ====================================================================
@@ -4779,44 +6286,153 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
-# owui_chat.tasks ======================================================================
-# Small jobs that the host gives a model: titles, tags, follow-up questions.
+# owui_chat.messages ===================================================================
+# Chat messages as ordered stretches: what was said, answered, called, returned.
 #
-# The host names the job itself; its prompt quotes the chat, markers included.
+# Open WebUI sends messages in the form of Chat Completions. Texts of assistant messages
+# stay as they are here, markers included; `history` reads those.
 
 
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that no model wrote: an input message, ready to be sent."""
+
+    item: Item
 
 
-def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Text of an assistant's message, as the host gives it back."""
 
-    The host would take the text of an error for a title.
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call of an assistant's message: a custom one has an input instead."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+Stretch = Said | Answered | Called | Returned
+
+
+def read_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[Stretch]]:
+    """Return the instructions and the stretches of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place; pictures that do not say their `detail` get this one. Raises
+    InvalidRequest for what the API cannot take.
     """
-    message = {"role": "assistant", "content": text}
-    return {
-        "object": "chat.completion",
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-    }
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
+    return instructions, stretches
 
 
-def _clean(content: object) -> object:
-    if isinstance(content, str):
-        return without_markers(content)
+def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
+    """Yield what one message after the head holds, in order."""
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield Said(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield Said(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield Answered(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[Called]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield Called(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    """Return a tool's output; an empty one stays, because its call needs it."""
     if not isinstance(content, list):
-        return content
-    return [_clean_part(part) for part in content]
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
 
 
-def _clean_part(part: object) -> object:
-    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_markers(part["text"])}
-    return part
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    """Return a content part in the API's form."""
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    """Return a picture; both spellings keep the address and the detail."""
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    """Return the text of a system or assistant message in any of its forms."""
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
 
 
 # owui_chat.stored =====================================================================
@@ -4829,9 +6445,10 @@ def _clean_part(part: object) -> object:
 #         {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
 #
 # The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
-# never written. A record is the same in both, but for `origin`, which only ours has, and
-# for `payload`, which in ours may be a list: the items that one marker names. Reasoning of
-# records that any key calls dead is not sent again, because the server refused it.
+# never written. A record is the same in both, but for `origin` and `shown`, which only
+# ours has, and for `payload`, which in ours may be a list: the items that one marker
+# names. Reasoning of records that any key calls dead is not sent again, because the
+# server refused it.
 
 SEED_KEY = "openai_responses_pipe"
 _VERSION = 4
@@ -4842,7 +6459,8 @@ class Record:
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker.
+    `payload` whose text part has no `text` takes the text that follows the marker; one
+    that has a text counts as long as `shown` is the digest of what follows.
     """
 
     ulid: str
@@ -4851,11 +6469,21 @@ class Record:
     payload: tuple[Item, ...]
     message_id: str
     origin: Origin
+    shown: str = ""
 
     @property
     def kind(self) -> str:
         """The type that the marker shows."""
         return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return what tells whether a shown text was edited; white space around it is free.
+
+    The host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def message_key(message_id: str) -> str:
@@ -4895,9 +6523,14 @@ def dead_in(value: object) -> list[str]:
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
 
 
+def created_in(value: object) -> int:
+    """Return when the oldest record in the value of one key was made; 0 for none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
 def _buried(record: Record) -> Record:
-    """Return a record without its reasoning."""
-    rest = tuple(item for item in record.payload if not is_reasoning(item))
+    """Return a record without what only its makers can read."""
+    rest = tuple(item for item in record.payload if not is_bound(item))
     return replace(record, payload=rest)
 
 
@@ -4924,6 +6557,7 @@ def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Re
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
         origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
     )
 
 
@@ -4935,14 +6569,1412 @@ def _wire(record: Record) -> dict[str, Any]:
         "payload": payload[0] if len(payload) == 1 else payload,
         "message_id": record.message_id,
         "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
     }
+
+
+# owui_chat.made =======================================================================
+# What a run made, as it is kept, shown and given back.
+#
+# The edge stores pictures and files and puts a `card` beside the ended item: the `files`
+# to show, the `links` from addresses inside a container to those of the host, and
+# `notes`, lines of Markdown to put below a text.
+
+_CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
+
+
+def cited_files(item: Mapping[str, Any]) -> list[Item]:
+    """Return the citations of container files in a message, one for each file."""
+    parts = content_parts(item.get("content"))
+    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
+    cited = (row for row in rows if row.get("type") == "container_file_citation")
+    return list({str(row.get("file_id")): row for row in cited}.values())
+
+
+def addresses_of(text: str, name: str) -> list[str]:
+    """Return the addresses in `text` of the file in a container that has this name."""
+    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [
+        address for address in found if PurePosixPath(unquote(address)).name == name
+    ]
+
+
+def made_text(text: str, card: Mapping[str, Any]) -> str:
+    """Return a text with the addresses and the notes of its card."""
+    links = card.get("links") or {}
+    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+    return "\n\n".join([linked, *card.get("notes", ())])
+
+
+def text_below(card: Mapping[str, Any]) -> str:
+    """Return what a reader gets who has seen the text with its own addresses."""
+    links = (card.get("links") or {}).items()
+    lines = [
+        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
+    ]
+    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
+
+
+def kept_item(event: ItemEnded) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
+    files = event.card.get("files")
+    if not is_drawing(event.item) or not files:
+        return event.item
+    form = event.item.get("output_format")
+    return {
+        "type": event.item["type"],
+        **({"output_format": form} if form else {}),
+        "stored": files[0]["id"],
+    }
+
+
+def is_kept_picture(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` names a stored picture."""
+    return is_drawing(item) and isinstance(item.get("stored"), str)
+
+
+def wanted_pictures(
+    stretches: Iterable[Stretch], records: Mapping[str, Record]
+) -> list[str]:
+    """Return the ids of the stored pictures that the answers of a chat name."""
+    drawn = {ulid for ulid, record in records.items() if _has_kept_picture(record)}
+    if not drawn:
+        return []
+    texts = (s.text for s in stretches if isinstance(s, Answered))
+    named = {piece.ulid for text in texts for piece in split_at_markers(text)}
+    return [
+        item["stored"]
+        for ulid in drawn & named
+        for item in records[ulid].payload
+        if is_kept_picture(item)
+    ]
+
+
+def with_pictures(
+    records: Mapping[str, Record], pictures: Mapping[str, str]
+) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by their ids.
+
+    A picture that nobody may read any more is left out.
+    """
+    filled = {
+        ulid: replace(record, payload=tuple(_filled(record.payload, pictures)))
+        for ulid, record in records.items()
+        if _has_kept_picture(record)
+    }
+    return {**records, **filled}
+
+
+def _has_kept_picture(record: Record) -> bool:
+    return any(map(is_kept_picture, record.payload))
+
+
+def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[Item]:
+    for item in payload:
+        if not is_kept_picture(item):
+            yield item
+        elif item["stored"] in pictures:
+            kept = {key: value for key, value in item.items() if key != "stored"}
+            yield {**kept, "result": pictures[item["stored"]]}
+
+
+# owui_chat.chunks =====================================================================
+# Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
+
+_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class ChunkView:
+    """Shows one run as growing text and reasoning.
+
+    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
+    go where the reasoning goes, so that the text is the answer alone.
+    """
+
+    def __init__(self, completion_id: str, created: int, model: str) -> None:
+        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        self._head = {
+            "id": completion_id,
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+        self._open_calls: dict[str, Item] = {}
+        self._held = HeldText(OPEN_TRACKING)
+        self._length = 0  # of the text so far
+        self._thought: tuple[int, int] | None = None
+        self._told: int | None = None
+        self._remarks: set[int] = set()
+
+    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
+        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        match event:
+            case ItemStarted() if is_commentary(event.item):
+                self._remarks.add(event.index)
+            case Grew(kind="text" | "refusal"):
+                shown = without_tracking(self._held.feed(event.text))
+                yield from self._grow(event, shown)
+            case Grew(kind="summary" | "reasoning"):
+                yield from self._think(self._thought_gap(event) + event.text)
+            case ItemEnded() if has_picture(event.item):
+                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if item_type(event.item) == "message":
+                yield from self._end_message(event)
+            case ItemEnded() if is_call(event.item):
+                self._open_calls[str(event.item.get("call_id"))] = event.item
+            case CallAnswered():
+                self._open_calls.pop(str(event.item.get("call_id")), None)
+            case RunEnded():
+                yield from self._say(self._held.rest())
+                yield from self._end(event)
+
+    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
+        if event.index in self._remarks:
+            yield from self._think(self._thought_gap(event) + shown)
+        else:
+            yield from self._say(self._gap(event) + shown)
+
+    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+        rest = without_tracking(self._held.rest())
+        if event.index in self._remarks:
+            yield from self._think(rest)
+        else:
+            yield from self._end_answer(event, rest)
+        yield from self._say(text_below(event.card))
+
+    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+        yield from self._say(rest)
+        length = len(without_tracking(message_text(event.item)))
+        cited = chat_annotations(event.item, self._length - length)
+        if cited:
+            yield self._chunk({"annotations": cited})
+
+    def _say(self, text: str) -> Iterator[Chunk]:
+        self._length += len(text)
+        if text:
+            yield self._chunk({"content": text})
+
+    def _think(self, text: str) -> Iterator[Chunk]:
+        if text:
+            yield self._chunk({"reasoning_content": text})
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {**self._head, "choices": [choice]}
+
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two messages of one run."""
+        before, self._told = self._told, event.index
+        return "" if before in (None, event.index) else "\n\n"
+
+    def _thought_gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of the reasoning."""
+        place = (event.index, event.part)
+        before, self._thought = self._thought, place
+        return "" if before in (None, place) else "\n\n"
+
+    def _end(self, event: RunEnded) -> Iterator[Chunk]:
+        for index, call in enumerate(self._open_calls.values()):
+            tool_call = {"index": index, **chat_tool_call(call)}
+            yield self._chunk({"tool_calls": [tool_call]})
+        if event.ending.is_failure and event.ending.kind != "incomplete":
+            yield error_chunk(event.ending.sentence)
+        else:
+            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
+        if event.usage:
+            usage = host_usage(event.usage, event.last_usage, event.cost)
+            yield {**self._head, "choices": [], "usage": usage}
+
+
+def chat_picture(item: Item) -> dict[str, Any]:
+    """Return a picture in the form that clients of Chat Completions know."""
+    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
+
+
+def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a call in the form of Chat Completions."""
+    if item_type(item) == "custom_tool_call":
+        custom = {"name": item.get("name"), "input": item.get("input") or ""}
+        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
+    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
+    return {"id": item.get("call_id"), "type": "function", "function": function}
+
+
+def finish_reason(ending: Ending, has_calls: bool) -> str:
+    """Return Chat Completions' word for how an answer ended."""
+    if ending.kind == "incomplete":
+        return _FINISH_REASONS.get(ending.code or "", "stop")
+    return "tool_calls" if has_calls else "stop"
+
+
+# owui_chat.completion =================================================================
+# Run events -> one complete result, for callers that asked for no stream.
+
+_GAP = "\n\n"
+
+
+def completion(
+    ended: RunEnded, completion_id: str, created: int, model: str
+) -> dict[str, Any]:
+    """Return the `chat.completion` of a run, with the error if it failed.
+
+    What arrived before a failure is in it; when nothing did, the error stands alone.
+    """
+    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
+    error = error_chunk(ended.ending.sentence) if failed else {}
+    if failed and not ended.output:
+        return error
+    message = _message(ended)
+    finish = finish_reason(ended.ending, "tool_calls" in message)
+    usage = (
+        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
+    )
+    return {
+        "id": completion_id,
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        **({"usage": usage} if usage else {}),
+        **error,
+    }
+
+
+def completion_text(ended: RunEnded) -> str:
+    """Return the text of an answer, its messages apart by a blank line.
+
+    Remarks in passing are no part of it, unless they are all there is.
+    """
+    return _GAP.join(map(_clean_text, _messages(ended)))
+
+
+def _messages(ended: RunEnded) -> list[Item]:
+    found = [item for item in ended.output if item_type(item) == "message"]
+    return [item for item in found if not is_commentary(item)] or found
+
+
+def _clean_text(message: Item) -> str:
+    return without_tracking(message_text(message))
+
+
+def _annotations(ended: RunEnded) -> list[Item]:
+    annotations: list[Item] = []
+    before = 0
+    for message in _messages(ended):
+        annotations += chat_annotations(message, before)
+        before += len(_clean_text(message)) + len(_GAP)
+    return annotations
+
+
+def _message(ended: RunEnded) -> dict[str, Any]:
+    answer = _messages(ended)
+    progress = [
+        text
+        for i in ended.output
+        if is_reasoning(i) or (is_commentary(i) and i not in answer)
+        for _, text in item_texts(i)
+    ]
+    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
+    calls = [
+        chat_tool_call(i)
+        for i in ended.output
+        if is_call(i) and i.get("call_id") not in answered
+    ]
+    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
+    if any(progress):
+        message["reasoning_content"] = without_tracking(
+            "\n\n".join(filter(None, progress))
+        )
+    cited = _annotations(ended)
+    if cited:
+        message["annotations"] = cited
+    pictures = [chat_picture(i) for i in ended.output if has_picture(i)]
+    if pictures:
+        message["images"] = pictures
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+# owui_chat.cards ======================================================================
+# Items as the host stores them, for what its page draws of each.
+
+
+def call_card(item: Item) -> Item:
+    """Return a call as the host's own; the text of a custom call is an argument.
+
+    A call without a status the host would leave out of the next turn (misc.py:389).
+    """
+    shown = {"status": "completed", **without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_card(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    output = event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
+    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
+
+
+def broken_off_card(call_id: object) -> Item:
+    """Return the output of a call whose answer broke off before the call was whole."""
+    text = "Error: this was not run, because the answer broke off."
+    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+
+
+def begun_card(item: Item) -> Item:
+    """Return an item as it begins: its texts come as growth."""
+    begun = {**without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_card(begun), "arguments": ""}
+    return begun
+
+
+def message_card(item: Item, text: str) -> Item:
+    """Return a message with one text: refusals too are there to be read."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_card(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(map(part_text, parts))
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def without_secrets(item: Item) -> Item:
+    """Leave out what no reader of the chat can use and nobody else should have."""
+    hidden = ("encrypted_content",)
+    return {k: v for k, v in item.items() if k not in hidden and v is not None}
+
+
+def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if failed else "completed",
+    }
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+# owui_chat.call_cards =================================================================
+# Calls that the page shows before they have an output.
+#
+# A call that never gets one the host would run, whatever there is of its arguments
+# (middleware.py:5539).
+
+
+class OpenCalls:
+    """Closes the cards of one run's calls."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that the cards are among."""
+        self._shown = shown
+        self._places: dict[object, int] = {}
+
+    def note(self, call: Item, place: int) -> None:
+        """Note a call that begins at a place."""
+        self._places[call.get("call_id")] = place
+
+    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
+        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        place = self._places.pop(event.item["call_id"], None)
+        if place is not None and event.failed:
+            yield self._closed(place, "failed")
+        yield from self._shown.add(output_card(event))
+
+    def break_off(self) -> Iterator[Chunk]:
+        """Yield an end for the calls that a broken answer left open."""
+        for call_id, place in self._places.items():
+            yield self._closed(place, "incomplete")
+            yield from self._shown.add(broken_off_card(call_id))
+        self._places = {}
+
+    def _closed(self, place: int, status: str) -> Chunk:
+        return self._shown.end(place, {**self._shown.items[place], "status": status})
+
+
+# owui_chat.citations ==================================================================
+# What an answer refers to: `[n]` in its text, and the sources that the page lists.
+#
+# The page's `[n]` is the n-th distinct source of a message (open-webui.md §6), so the
+# numbers run on over all rounds of a run, and the sources of the host's tools count. The
+# model's own links to the pages of a search become numbers while the text grows; what
+# only an annotation says is put in when the message ends.
+
+_Edit = tuple[int, int, str]
+
+
+class Citations:
+    """Numbers the sources of one run.
+
+    Whoever feeds it the same events gets the same numbers.
+    """
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        """Count on from the sources that the page has already, by their keys."""
+        self._numbers = {key: number for number, key in enumerate(known, 1)}
+        self._names: dict[str, str] = {}
+        self._waiting: list[str] = []  # sources that the page does not know yet
+        self._growing: dict[tuple[int, int], HeldText] = {}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What makes each numbered source the same, in the order of the numbers."""
+        return tuple(self._numbers)
+
+    def feed(self, event: RunEvent) -> str:
+        """Take an event; return the text that it adds to what is shown."""
+        match event:
+            case Grew():
+                return self._grow(event)
+            case Cited():
+                self._name(event.annotation)
+            case CallAnswered():
+                for key in source_keys(event.card.get("sources", ())):
+                    self._numbers.setdefault(key, len(self._numbers) + 1)
+            case ItemEnded():
+                return self.rest(event.index)
+        return ""
+
+    def rest(self, index: int) -> str:
+        """Return the end of a message's text that was held back."""
+        places = sorted(place for place in self._growing if place[0] == index)
+        return "".join(
+            self._linked(self._growing.pop(place).rest()) for place in places
+        )
+
+    def shown_text(self, ended: ItemEnded) -> str:
+        """Return the text of a message that has ended, as it is shown."""
+        content = ended.item.get("content")
+        if isinstance(content, str):
+            return made_text(self._linked(content), ended.card)
+        text = "".join(map(self._shown_part, content_parts(content)))
+        return made_text(text, ended.card)
+
+    def sources(self, *, ended: bool) -> Iterator[Item]:
+        """Yield the sources to show now, in the order of their numbers.
+
+        While a message goes on, those wait whose names are not known.
+        """
+        while self._waiting and (ended or self._waiting[0] in self._names):
+            key = self._waiting.pop(0)
+            name = self._names.get(key, key)
+            url = {"url": key} if key.startswith("http") else {}
+            yield {
+                "source": {"name": name, **url},
+                "document": [name],
+                "metadata": [{"source": key, "name": name}],
+            }
+
+    def _grow(self, event: Grew) -> str:
+        place = (event.index, event.part)
+        before = "" if place in self._growing else self.rest(event.index)
+        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
+        return before + self._linked(held.feed(event.text))
+
+    def _linked(self, text: str) -> str:
+        """Return a text with numbers for its links to the pages of a search."""
+        if "](" in text:
+            text = LINK.sub(self._linked_number, text)
+        return without_tracking(text)
+
+    def _linked_number(self, link: re.Match[str]) -> str:
+        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
+
+    def _number_of_link(self, link: re.Match[str]) -> str:
+        """Return the number for a link; a label that says something stays."""
+        url, label = without_tracking(link["url"]), link["label"].strip()
+        number = self._number(url)
+        names_site = "." in label and " " not in label
+        if link["open"] or names_site:
+            return f"[{number}]"
+        return f"[{label}]({url})[{number}]"
+
+    def _shown_part(self, part: Item) -> str:
+        text, annotations = part_text(part), content_parts(part.get("annotations"))
+        if not annotations:
+            return self._linked(text)
+        for annotation in annotations:
+            self._name(annotation)
+        keys = set(map(_key, annotations))
+        edits: list[_Edit] = [
+            (link.start(), link.end(), self._number_of_link(link))
+            for link in LINK.finditer(text)
+            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
+        ]
+        linked = [range(start, end) for start, end, _ in edits]
+        for annotation in annotations:
+            key, (start, end) = _key(annotation), _range(annotation, text)
+            is_link = "url" in annotation and any(start in place for place in linked)
+            if key and not is_link:
+                edits.append((end, end, f"[{self._number(key)}]"))
+        return without_tracking(_edited(text, edits))
+
+    def _number(self, key: str) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self._numbers) + 1
+            self._waiting.append(key)
+        return self._numbers[key]
+
+    def _name(self, annotation: Item) -> None:
+        name = annotation.get("title") or annotation.get("filename")
+        if name and _key(annotation):
+            self._names[_key(annotation)] = str(name)
+
+
+def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys of the host's sources as the page has them, each once."""
+    keys = []
+    for source in sources:
+        metadata = source.get("metadata") or []
+        own = (source.get("source") or {}).get("id")
+        for place, _ in enumerate(source.get("document") or []):
+            row = metadata[place] if place < len(metadata) else None
+            keys.append(str((row or {}).get("source") or own or "N/A"))
+    return list(dict.fromkeys(keys))
+
+
+def _key(annotation: Item) -> str:
+    """Return what makes a source the same; nothing for what is no source."""
+    match annotation.get("type"):
+        case "url_citation":
+            return without_tracking(str(annotation.get("url") or ""))
+        case "file_citation":
+            return str(annotation.get("file_id") or annotation.get("filename") or "")
+    return ""
+
+
+def _range(annotation: Item, text: str) -> tuple[int, int]:
+    """Return the first place that an annotation is about, and the one behind it.
+
+    `end_index` is the last character by the documentation, the one behind it in
+    practice; a file's `index` is where it is cited.
+    """
+    start = annotation.get("start_index", annotation.get("index"))
+    last = annotation.get("end_index", annotation.get("index"))
+    if not isinstance(start, int) or not isinstance(last, int):
+        return len(text), len(text)
+    inside_word = text[last - 1 : last].isalnum() and text[last : last + 1].isalnum()
+    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
+    end = last + 1 if inside_word or ends_sentence else last
+    return min(start, len(text)), min(end, len(text))
+
+
+def _edited(text: str, edits: Iterable[_Edit]) -> str:
+    """Return `text` with places of it replaced."""
+    pieces, done = [], 0
+    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+        pieces += [text[done:start], told]
+        done = max(done, end)
+    return "".join([*pieces, text[done:]])
+
+
+# owui_chat.closing ====================================================================
+# The last status line of an answer: how long it took, what it used, what it cost.
+
+
+def closing_line(seconds: float, ended: RunEnded) -> str:
+    """Return the line, without what nobody told."""
+    parts = [f"Finished in {_duration(seconds)}"]
+    if ended.usage:
+        parts.append(_tokens(ended.usage))
+    if ended.cost is not None:
+        parts.append(_money(ended.cost))
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s" if whole else "under a second"
+    return f"{whole // 60} min {whole % 60} s"
+
+
+def _tokens(usage: Usage) -> str:
+    told = f"{usage.total:,} tokens"
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    return f"{told}, {share} % of the input cached" if share else told
+
+
+def _money(dollars: float) -> str:
+    """Return an amount with its first two digits, also of a tiny one."""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
+
+
+# owui_chat.code_texts =================================================================
+# Code that the API ran, in the host's own words.
+#
+# The host has a card for code, and puts what the card holds into the text of later turns
+# (utils/misc.py:565): there it stands for the item that was kept.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_card(item: Mapping[str, Any]) -> Item:
+    """Return code and what it printed as the host's own item.
+
+    The host runs only code with `attributes` (middleware.py:6133).
+    """
+    outputs = content_parts(item.get("outputs"))
+    printed = "".join(str(part.get("logs") or "") for part in outputs)
+    failed = item.get("status") in ("failed", "incomplete")
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": code_with_output(item, _DID_NOT_RUN if failed else printed),
+    }
+
+
+def code_with_output(item: Mapping[str, Any], printed: str) -> str:
+    """Return code as the page draws it, with what it printed in a block below.
+
+    The page draws the code between two fences, and of the host's `output` nothing
+    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    """
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def without_code(text: str, item: Mapping[str, Any]) -> str | None:
+    """Return `text` without what the host put there for kept code.
+
+    None where it put nothing: somebody has deleted the card.
+    """
+    code = code_card(item)["code"]
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
+    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    return f"{before}{after}".strip() if found else None
+
+
+# owui_chat.picture_cards ==============================================================
+# Pictures that the API draws, as the page shows them while they grow.
+#
+# A picture stands above the text, in the message's list of files. The host stores the
+# `files` that it is told of; what `chat:message:files` shows is gone at the next reload,
+# so that nothing of an unfinished picture is stored (open-webui.md §6).
+
+_REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
+_FAILED = "The picture could not be drawn."
+_BROKE_OFF = "The answer broke off before the picture was finished."
+
+
+class PictureCard:
+    """Shows one picture."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the pictures that this one joins."""
+        self._shown = shown
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the picture is to the host."""
+        match event:
+            case ItemStarted():
+                yield status_chunk("Drawing a picture")
+            case Pictured():
+                sketch = {"result": event.image, "output_format": event.form}
+                yield _on_the_page(self._shown, [_file(picture_url(sketch))])
+            case ItemEnded():
+                yield from self._end(event)
+                yield from show_files(self._shown, event.card)
+            case _:
+                yield from self._note(_BROKE_OFF)
+                yield _on_the_page(self._shown, [])
+
+    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+        notes = event.card.get("notes", ())
+        if event.item.get("result") and not notes:
+            yield status_chunk("Picture drawn")
+        else:
+            yield from self._note(next(iter(notes), _failure(event.item)))
+
+    def _note(self, sentence: str) -> Iterator[Chunk]:
+        """Yield a text that the page draws, and that no later turn is given."""
+        part = {"type": "output_text", "text": f"*{sentence}*"}
+        number = len(self._shown.items)
+        note = {"type": "openai_responses:note", "id": f"note_{number}"}
+        yield from self._shown.add({**note, "content": [part]})
+
+
+def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    """Yield the files of a card.
+
+    Where a message has several the page would show the last one alone, although the
+    host adds them up.
+    """
+    files = card.get("files")
+    if not files:
+        return
+    yield host_event({"type": "files", "data": {"files": files}})
+    before, shown.files = bool(shown.files), [*shown.files, *files]
+    if before:
+        yield _on_the_page(shown, [])
+
+
+def _on_the_page(shown: ShownItems, more: list[Item]) -> Chunk:
+    """Return the chunk that puts files on the page alone.
+
+    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    """
+    data = {"files": [*shown.files, *more]}
+    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
+
+
+def _file(url: str) -> Item:
+    return {"type": "image", "url": url}
+
+
+def _failure(item: Item) -> str:
+    error = item.get("error")
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return _REFUSED if code == "moderation_blocked" else _FAILED
+
+
+# owui_chat.code_cards =================================================================
+# Code that the API runs, as the page shows it while it grows.
+
+_BROKEN_CODE = "The answer broke off before the code had run."
+
+
+class CodeCard:
+    """Shows one piece of code, what it printed and the pictures it made."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+        self._code: list[str] = []
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the code is to the host."""
+        match event:
+            case ItemStarted():
+                card = {
+                    **code_card({**event.item, "code": ""}),
+                    "status": "in_progress",
+                }
+                yield self._shown.begin(card)
+            case Grew():
+                self._code.append(event.text)
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemEnded():
+                yield self._shown.end(self._place, code_card(event.item))
+                yield from show_files(self._shown, event.card)
+            case _:
+                begun = self._shown.items[self._place]
+                code = code_with_output({"code": "".join(self._code)}, _BROKEN_CODE)
+                broken = {**begun, "status": "incomplete", "code": code}
+                yield self._shown.end(self._place, broken)
+
+
+def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
+    """Yield an item that nobody sees where code would be the last of a run.
+
+    In its older mode of tools the host takes such code for a request to run it, and
+    calls the pipe again, up to five times (utils/middleware.py:6117).
+    """
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        yield from shown.add(
+            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        )
+
+
+# owui_chat.remote_cards ===============================================================
+# Remote MCP servers as the page shows them.
+#
+# A call looks like one of the host's own tools. The host never runs it: an output stands
+# behind it, or it was not whole (utils/middleware.py:5545).
+
+_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
+
+
+class RemoteCallCard:
+    """Shows one call of a remote server."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the call is to the host."""
+        match event:
+            case ItemStarted():
+                begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
+                yield self._shown.begin(begun)
+            case Grew():
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemEnded():
+                failed = remote_failed(event.item)
+                status = "failed" if failed else "completed"
+                yield self._shown.end(self._place, _remote_card(event.item, status))
+                answer = CallAnswered(event.index, remote_output(event.item), failed)
+                yield from self._shown.add(output_card(answer))
+            case RunEnded():
+                call = self._shown.items[self._place]
+                yield self._shown.end(self._place, {**call, "status": "incomplete"})
+                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
+                answer = CallAnswered(self._place, unknown, failed=True)
+                yield from self._shown.add(output_card(answer))
+
+
+class RemoteListCard:
+    """Shows that a server was asked for its tools, in a line."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take nothing: a line joins no items."""
+        del shown
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield a line when the server has answered, or has not."""
+        if isinstance(event, ItemEnded):
+            yield status_chunk(_list_sentence(event.item))
+
+
+def _remote_card(item: Item, status: str) -> Item:
+    call = remote_call(item)
+    return {**call, "id": f"fc_{call['call_id']}", "status": status}
+
+
+def _list_sentence(item: Item) -> str:
+    label, tools = item.get("server_label"), item.get("tools")
+    if item.get("error") or not isinstance(tools, list):
+        return f"{label} did not list its tools: the answer goes on without them."
+    return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
+
+
+# owui_chat.searches ===================================================================
+# Searches of the API, on the web and in files, as the page shows them.
+#
+# The page has a card of its own for both, with what was looked for; the pages that were
+# found stand in a status line (open-webui.md §5, §6).
+
+
+class SearchCard:
+    """Shows one search."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the search is to the host."""
+        match event:
+            case ItemStarted():
+                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
+            case ItemEnded():
+                yield self._shown.end(self._place, _card(event.item))
+                pages = map(without_tracking, searched_pages(event.item))
+                unique = list(dict.fromkeys(pages))
+                if unique:
+                    yield pages_chunk(searched_queries(event.item), unique)
+            case RunEnded():
+                card = {**self._shown.items[self._place], "status": "incomplete"}
+                yield self._shown.end(self._place, card)
+
+
+def _card(item: Item) -> Item:
+    """Return a search without what was found: the host would store it for nobody."""
+    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
+    action = shown.get("action")
+    if isinstance(action, dict):
+        rest = {k: v for k, v in action.items() if k != "sources"}
+        if isinstance(rest.get("url"), str):
+            rest["url"] = without_tracking(rest["url"])
+        shown["action"] = rest
+    return shown
+
+
+# owui_chat.hosted_cards ===============================================================
+# Which card of the page shows which item of the API's own.
+
+
+class HostedCard(Protocol):
+    """Shows one item.
+
+    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
+    that came first.
+    """
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event is to the host."""
+
+
+HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
+    "web_search_call": SearchCard,
+    "file_search_call": SearchCard,
+    "mcp_call": RemoteCallCard,
+    "mcp_list_tools": RemoteListCard,
+    "code_interpreter_call": CodeCard,
+    "image_generation_call": PictureCard,
+}
+"""By the type of the item; what has no card is not shown."""
+
+
+# owui_chat.native =====================================================================
+# Run events -> Open WebUI's native events.
+#
+# The host reduces the Responses API's own events to the output items that it shows and
+# stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
+# reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
+# §5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
+# and an empty `choices` delta for stream filters that look for one.
+
+_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
+
+
+class NativeView:
+    """Shows one run."""
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        known: Iterable[str] = (),
+        *,
+        closes: bool = True,
+    ) -> None:
+        """Take `now`, in seconds, for the time that a thought took.
+
+        `known` are the keys of the sources that the page has already; `closes` says
+        whether a last line tells what the run took.
+        """
+        self._closes = closes
+        self._now = now
+        self._began = now()
+        self._citations = Citations(known)
+        self._shown = ShownItems()
+        self._calls = OpenCalls(self._shown)
+        self._kept = KeptCards(self._shown)
+        self._cards: dict[int, HostedCard] = {}
+        self._places: dict[int, int] = {}
+        self._markers: dict[int, str] = {}
+        self._started: dict[int, float] = {}
+        self._parts: dict[int, int] = {}
+
+    @property
+    def items(self) -> list[Item]:
+        """What the host has stored of the run so far."""
+        return self._shown.items
+
+    def amend(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in a place that was shown before."""
+        return self._shown.end(place, item)
+
+    def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
+        """Yield the events to send.
+
+        `marker` stands in front of the text that grows, or alone at the run's end.
+        """
+        match event:
+            case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
+                yield self._start(event)
+            case Grew() if event.index in self._places:
+                yield from self._grow(event, marker)
+            case ItemEnded() if event.index in self._places:
+                yield from self._end(event)
+            case Cited():
+                self._citations.feed(event)
+                yield from self._sources(ended=False)
+            case ItemStarted() | Grew() | Pictured() | ItemEnded():
+                yield from self._hosted(event)
+            case CallAnswered():
+                yield from self._answered(event)
+            case Noted() | Kept() | Carried():
+                yield from self._beside(event)
+            case RunEnded():
+                yield from self._end_run(event, marker)
+
+    def _hosted(
+        self, event: ItemStarted | Grew | Pictured | ItemEnded
+    ) -> Iterator[Chunk]:
+        """Yield what the card of an item of the API's own makes of an event."""
+        if isinstance(event, ItemStarted):
+            kind = item_type(event.item)
+            if kind in HOSTED_CARDS:
+                self._cards[event.index] = HOSTED_CARDS[kind](self._shown)
+        card = self._cards.get(event.index)
+        if isinstance(event, ItemEnded):
+            self._cards.pop(event.index, None)
+        if card:
+            yield from card.show(event)
+
+    def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
+        """Yield what is no part of the run's items."""
+        if isinstance(event, Noted):
+            yield status_chunk(event.sentence)
+        else:
+            yield from self._kept.show(event, self._places)
+
+    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+        yield from self._calls.answer(event)
+        yield from self._sources(ended=True)  # before the numbers that follow
+        self._citations.feed(event)
+        for source in event.card.get("sources", ()):
+            yield host_event({"type": "source", "data": source})
+
+    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
+        for source in self._citations.sources(ended=ended):
+            yield host_event({"type": "source", "data": source})
+
+    def _end_run(self, event: RunEnded, marker: str) -> Iterator[Chunk]:
+        for card in self._cards.values():
+            yield from card.show(event)
+        for index, place in self._places.items():
+            yield from self._more_text(place, self._citations.rest(index))
+        yield from self._sources(ended=True)
+        if event.ending.is_failure:
+            yield from self._calls.break_off()
+        if marker:
+            yield from self._marker_alone(marker)
+        yield from end_after_code(self._shown)
+        failed = event.ending.is_failure
+        if self._closes and not failed and not open_calls(event.output):
+            yield status_chunk(closing_line(self._now() - self._began, event))
+        yield from _end_of_run(event)
+
+    def _marker_alone(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self._shown.begin(begun_card(item))
+        yield self._shown.end(place, item)
+
+    def _start(self, event: ItemStarted) -> Chunk:
+        place = self._places[event.index] = len(self.items)
+        self._started[event.index] = self._now()
+        if is_call(event.item):
+            self._calls.note(event.item, place)
+        return self._shown.begin(begun_card(event.item))
+
+    def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
+        if marker:
+            self._markers[event.index] = marker
+        gap, text = self._gap(event), event.text
+        if event.kind in ("text", "refusal"):
+            text = self._citations.feed(event)
+        place = self._places[event.index]
+        yield from self._more_text(place, marker + gap + text, event.kind)
+
+    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
+        if text:
+            yield self._shown.grow(place, kind, text)
+
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page sets the parts of a summary one behind the other, so all parts are
+        shown as one.
+        """
+        before = self._parts.get(event.index, event.part)
+        self._parts[event.index] = event.part
+        thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if thought and event.part != before else ""
+
+    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+        place = self._places[event.index]
+        match item_type(event.item):
+            case "message":
+                yield from self._more_text(place, self._citations.feed(event))
+                text = self._citations.shown_text(event)
+                marker = self._markers.get(event.index, "")
+                item = message_card(event.item, marker + text)
+            case "reasoning":
+                seconds = self._now() - self._started[event.index]
+                item = reasoning_card(event.item, round(seconds))
+            case _:
+                item = call_card(event.item)
+        yield self._shown.end(place, item)
+        yield from self._sources(ended=True)
+        yield from show_files(self._shown, event.card)
+
+
+def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
+    if event.usage:
+        usage = host_usage(event.usage, event.last_usage, event.cost)
+        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
+    if event.ending.is_failure:
+        yield error_chunk(event.ending.sentence)
+
+
+# owui_chat.tasks ======================================================================
+# Small jobs that the host gives a model: titles, tags, follow-up questions.
+#
+# The host names the job itself; its prompt quotes the chat, markers included.
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "title_generation": ("title", _TEXT),
+    "tags_generation": ("tags", _TEXTS),
+    "follow_up_generation": ("follow_ups", _TEXTS),
+    "query_generation": ("queries", _TEXTS),
+    "image_prompt_generation": ("prompt", _TEXT),
+    "autocomplete_generation": ("text", _TEXT),
+}
+"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+
+
+def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a task without the markers of the chat they quote."""
+    return [
+        {**message, "content": _clean(message.get("content"))} for message in messages
+    ]
+
+
+def task_format(
+    task: str, messages: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the `text.format` of a task that the host wants as JSON, or None.
+
+    An administrator's own prompt may ask for something else: the key has to be in it.
+    """
+    key, value = _TASK_OBJECTS.get(task, ("", {}))
+    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+        return None
+    schema = {
+        "type": "object",
+        "properties": {key: value},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
+
+
+def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; an empty one where it failed.
+
+    The host would take the text of an error for a title.
+    """
+    message = {"role": "assistant", "content": text}
+    return {
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+
+
+def _clean(content: object) -> object:
+    if isinstance(content, str):
+        return without_markers(content)
+    if not isinstance(content, list):
+        return content
+    return [_clean_part(part) for part in content]
+
+
+def _clean_part(part: object) -> object:
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return {**part, "text": without_markers(part["text"])}
+    return part
+
+
+# owui_chat.details ====================================================================
+# Turns that ride in the host's `reasoning_details`, written and read.
+#
+# The host stores what a reasoning item carries and gives it back with later requests for
+# the same model, but loses its order and its place in the message (open-webui.md §0.3,
+# §14). So each entry says to which turn it belongs, with its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# A message goes without its text where that is shown as it is.
+
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedItem:
+    """An item as it is sent again.
+
+    `shown` is the text that the host has of it, or its length where the item, a
+    message, goes without its own; nothing for what has no text there.
+    """
+
+    item: Item
+    shown: str | int = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedTurn:
+    """A turn as it came back, with what was noted of it."""
+
+    items: tuple[CarriedItem, ...]
+    origin: Origin
+    notes: Mapping[str, Any]
+
+
+def turn_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+) -> list[Item]:
+    """Return the entries of a turn, from its items with the text shown of each.
+
+    `name` tells the turn from others of its message.
+    """
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in given_back([item], with_reasoning=True)
+    ]
+    return [
+        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        for place, entry in enumerate([head, *entries])
+    ]
+
+
+def carried_turns(message: Mapping[str, Any]) -> list[CarriedTurn]:
+    """Return the turns that a message of the host carries, in their order."""
+    carried = message.get("reasoning_details")
+    entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
+    order = list(dict.fromkeys(entry["turn"] for entry in entries))
+    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
+    groups = groupby(entries, lambda entry: entry["turn"])
+    return [_turn(list(group)) for _, group in groups]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    if not _says_just(item, shown):
+        return {"type": _ITEM, "item": typed, "shown": shown}
+    [part] = content_parts(item["content"])
+    rest = {k: v for k, v in part.items() if k != "text"}
+    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
+
+
+def _says_just(item: Item, shown: str) -> bool:
+    """Say whether a message holds one text, and the host will give back just that.
+
+    It strips the ends of texts.
+    """
+    parts = content_parts(item.get("content"))
+    whole = bool(shown) and shown == shown.strip()
+    return whole and [part.get("text") for part in parts] == [shown]
+
+
+def _is_entry(entry: object) -> bool:
+    """Say whether an entry is one of ours, and whole."""
+    if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
+        return False
+    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
+        return False
+    match entry.get("type"):
+        case "reasoning.encrypted":
+            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
+        case "openai_responses.item":
+            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
+    return entry.get("type") == _TURN
+
+
+def _turn(entries: Sequence[Item]) -> CarriedTurn:
+    heads = [entry for entry in entries if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
+    notes = head.get("notes")
+    return CarriedTurn(
+        items,
+        read_origin(head.get("origin"), ""),
+        notes if isinstance(notes, Mapping) else {},
+    )
+
+
+def _carried(entry: Item) -> CarriedItem:
+    if entry["type"] == _REASONING:
+        return CarriedItem({**entry["item"], "encrypted_content": entry["data"]})
+    shown = entry.get("shown")
+    return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
+
+
+# owui_chat.carrying ===================================================================
+# The turns of a run as they come to an end, for the host's `reasoning_details`.
+#
+# A chat without a row keeps nothing else (open-webui.md §5).
+
+
+class Carrying:
+    """Collects the items of one turn after another."""
+
+    def __init__(
+        self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
+    ) -> None:
+        """Take who makes the items, and names that tell turns apart.
+
+        `known` are the keys of the sources that the page has already.
+        """
+        self._origin = origin
+        self._new_name = new_name
+        self._citations = Citations(known)
+        self._items: dict[int, tuple[Item, str]] = {}
+
+    def feed(self, event: RunEvent) -> Carried | None:
+        """Take an event; return what the turn that it ends came to."""
+        self._citations.feed(event)
+        match event:
+            case ItemEnded():
+                is_message = item_type(event.item) == "message"
+                shown = self._citations.shown_text(event) if is_message else ""
+                self._items[event.index] = (kept_item(event), shown)
+            case TurnEnded() | RunEnded() if self._items:
+                pairs = [self._items[index] for index in sorted(self._items)]
+                self._items = {}
+                return Carried(turn_details(self._new_name(), pairs, self._origin, {}))
+        return None
 
 
 # owui_chat.keeping ====================================================================
 # What of a run is kept, and where its marker stands.
 #
-# Items that the chat does not show (reasoning, the bytes of a call, the `phase` of a
-# message) wait until text follows; then one record holds them, and its marker stands at
+# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
+# of a message) wait until text follows; then one record holds them, and its marker stands at
 # the head of that text. Reasoning that nothing followed is not kept: given back alone it
 # would be refused.
 
@@ -4955,12 +7987,16 @@ _EARLIER = -1
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """What every record of one message has in common."""
+    """What every record of one message has in common.
+
+    `cites` says that texts may be shown otherwise than the model wrote them.
+    """
 
     model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
+    cites: bool = False
 
 
 class Keeping:
@@ -4971,11 +8007,14 @@ class Keeping:
         author: Author,
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
+        known: Iterable[str] = (),
     ) -> None:
         """Begin with what earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a record when one is made.
+        `new_record` gives the id and the time of a record when one is made; `known`
+        are the keys of the sources that the page has already.
         """
+        self._citations = Citations(known)
         self._pending = [(_EARLIER, item) for item in pending]
         self._author = author
         self._new_record = new_record
@@ -4988,12 +8027,18 @@ class Keeping:
         """What still waits for its marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """The keys of the sources that the message has so far."""
+        return self._citations.keys
+
     def feed(self, event: RunEvent) -> Record | None:
         """Take an event; return a record that has to be written before it is shown.
 
         The record of a message comes with the first growth of its text, and again,
         changed, with its end when only the end told what has to be kept.
         """
+        self._citations.feed(event)
         match event:
             case ItemStarted() if item_type(event.item) == "message":
                 self._messages[event.index] = event.item
@@ -5002,26 +8047,34 @@ class Keeping:
             case ItemEnded() if item_type(event.item) == "message":
                 self._messages.pop(event.index, None)
                 self._after_message = True
-                return self._amend(event.index, event.item)
+                return self._amend(event, self._citations.shown_text(event))
             case ItemEnded():
-                self._wait(event.index, event.item)
+                self._wait(event.index, kept_item(event))
         return None
 
     def rest(self) -> Record | None:
-        """Return a record of the calls that no text followed, at the run's end."""
-        while self._pending and not is_call(self._pending[-1][1]):
+        """Return a record of what no text followed, at the run's end."""
+        while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         return self._record(()) if self._pending else None
 
     def _wait(self, index: int, item: Item) -> None:
         """Take an item to its place: parallel calls may end in another order."""
-        reasoning = self._author.keeps_reasoning and has_encrypted_reasoning(item)
-        if reasoning or (is_call(item) and item.get("status") != "incomplete"):
-            self._pending.append((index, replayed(item)))
+        if self._is_kept(item):
+            # What a remote server said the chat gives back: its card has it.
+            told = [one for one in restated(item) if not is_call_output(one)]
+            self._pending += [(index, one) for one in told]
             self._pending.sort(key=itemgetter(0))
 
+    def _is_kept(self, item: Item) -> bool:
+        if has_encrypted_reasoning(item) or is_compaction(item):
+            return self._author.keeps_reasoning
+        whole_call = is_call(item) and item.get("status") != "incomplete"
+        return whole_call or is_kept_hosted(item) or is_kept_picture(item)
+
     def _begin(self, index: int, item: Item) -> Record | None:
-        if not (self._pending or item.get("phase") or self._after_message):
+        is_marked = self._author.cites or item.get("phase") or self._after_message
+        if not (self._pending or is_marked):
             return None
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
@@ -5030,13 +8083,17 @@ class Keeping:
         self._records[index] = record
         return record
 
-    def _amend(self, index: int, item: Item) -> Record | None:
+    def _amend(self, ended: ItemEnded, shown: str) -> Record | None:
         """Return the record of an ended message, if it is not what was written."""
-        record = self._records.pop(index, None)
+        record = self._records.pop(ended.index, None)
         if record is None:
             return None
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        kept = _without_shown_text(item)
+        if shown != message_text(ended.item):
+            kept = {**replayed(ended.item), "type": "message"}
+            digest = text_digest(shown)
+            return replace(record, payload=(*before, kept), shown=digest)
+        kept = _without_shown_text(ended.item)
         is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
         return None if payload == record.payload else replace(record, payload=payload)
@@ -5066,147 +8123,472 @@ def _without_shown_text(item: Item) -> Item:
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
-# owui_chat.messages ===================================================================
-# Chat messages as ordered stretches: what was said, answered, called, returned.
+# owui_chat.image_input ================================================================
+# Pictures in the forms that the API reads, told by their first bytes.
 #
-# Open WebUI sends messages in the form of Chat Completions. Texts of assistant messages
-# stay as they are here, markers included; `history` reads those.
+# It reads PNG, JPEG, WEBP, and GIF that does not move.
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+)
+_HEAD = 24
+"""Characters of base64 that hold every signature."""
+
+_GIF_FRAME = b"\x00\x21\xf9\x04"
+"""What stands in front of each frame of a GIF that has several."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message that no model wrote: an input message, ready to be sent."""
-
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
+def image_type(content: bytes) -> str:
+    """Return the media type of a picture, or nothing for one that nobody reads."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    for signature, kind in _SIGNATURES:
+        if content.startswith(signature):
+            return kind if content.count(_GIF_FRAME) < 2 else ""
+    return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A tool call of an assistant's message."""
-
-    call_id: str
-    name: str
-    arguments: str
+def image_data_url(content: bytes) -> str:
+    """Return a picture as an address that holds it; nothing if nobody reads it."""
+    kind = image_type(content)
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What a tool returned for a call: a text, or parts with pictures."""
+def readable_url(url: str) -> str:
+    """Return the address of a picture, labelled as what it is; nothing if unreadable.
 
-    call_id: str
-    output: str | list[Item]
-
-
-Stretch = Said | Answered | Called | Returned
-
-
-def read_messages(
-    messages: Sequence[Mapping[str, Any]],
-) -> tuple[str, list[Stretch]]:
-    """Return the instructions and the stretches of a chat.
-
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Raises InvalidRequest for what the API cannot take.
+    A picture on the web is the API's to fetch.
     """
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _stretches(message)]
-    return instructions, stretches
+    if url.startswith(("https://", "http://")):
+        return url
+    label, _, payload = url.partition(";base64,")
+    kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
+    return f"data:{kind};base64,{payload}" if kind else ""
 
 
-def _stretches(message: Mapping[str, Any]) -> Iterator[Stretch]:
-    """Yield what one message after the head holds, in order."""
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield Said(_input_message("user", content))
-        case "system" | "developer":
-            yield Said(_input_message("developer", content))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield Answered(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
+def image_part(url: str, detail: str) -> Item:
+    """Return a picture as a part of a content."""
+    return {"type": "input_image", "detail": detail, "image_url": url}
 
 
-def _calls(tool_calls: object) -> Iterator[Called]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield Called(str(call.get("id")), str(function.get("name")), arguments)
+def _encoded_type(payload: str) -> str:
+    """Return the media type of a picture in base64; of a GIF all of it is read."""
+    try:
+        kind = image_type(base64.b64decode(payload[:_HEAD]))
+        if kind == "image/gif":
+            return image_type(base64.b64decode(payload))
+    except binascii.Error:
+        return ""
+    return kind
 
 
-def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part) for part in content]
+# owui_chat.tool_images ================================================================
+# Pictures of tools, given back to the outputs that they came with.
+#
+# A chat stores them by their addresses; the host reads them for the next request, but
+# moves them out of the outputs into a message that no one wrote (utils/misc.py:393).
+
+_MADE_UP = "Here are the images from the tool results above. Please analyze them."
+
+UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
+"""What the model gets for a picture of a tool that the API would refuse."""
 
 
-def _input_message(role: str, content: object) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
+def with_tool_images(
+    stretches: Sequence[Stretch], messages: Mapping[str, Any]
+) -> list[Stretch]:
+    """Return a chat without the made-up messages, their pictures at their outputs.
+
+    `messages` are those of the chat's row, by id: they tell how many belong to each
+    output of ours. Of the host's, whose round goes on before it is stored, the last
+    one has them all.
+    """
+    result: list[Stretch] = []
+    counts = _counts(messages)
+    for stretch in stretches:
+        urls, outputs = _made_up_urls(stretch), _last_outputs(result)
+        if not urls or not outputs:
+            result.append(stretch)
+            continue
+        result[-len(outputs) :] = _shared_out(outputs, urls, counts)
+    return result
 
 
-def _input_part(part: object) -> Item:
-    """Return a content part in the API's form."""
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return dict(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
+def tool_image(url: str) -> Item:
+    """Return a picture of a tool as a part of its output."""
+    if readable := readable_url(url):
+        return image_part(readable, "auto")
+    return {"type": "input_text", "text": UNREADABLE_IMAGE}
+
+
+def output_with(text: str, images: Sequence[Item]) -> str | list[Item]:
+    """Return the output of a tool: a text, with pictures behind it if there are any."""
+    return [{"type": "input_text", "text": text}, *images] if images else text
+
+
+def _made_up_urls(stretch: Stretch) -> list[str]:
+    """Return the pictures of a made-up message; of any other none."""
+    if not isinstance(stretch, Said) or stretch.item.get("role") != "user":
+        return []
+    first, *rest = content_parts(stretch.item.get("content")) or [{}]
+    if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
+        return []
+    return [str(part["image_url"]) for part in rest]
+
+
+def _last_outputs(stretches: Sequence[Stretch]) -> list[Returned]:
+    outputs: list[Returned] = []
+    for stretch in reversed(stretches):
+        if not isinstance(stretch, Returned):
+            break
+        outputs.insert(0, stretch)
+    return outputs
+
+
+def _shared_out(
+    outputs: Sequence[Returned], urls: Sequence[str], counts: Mapping[str, int]
+) -> list[Stretch]:
+    """Return `outputs` with their pictures."""
+    shares = [counts.get(output.call_id, 0) for output in outputs]
+    if sum(shares) != len(urls):
+        shares = [*[0] * (len(outputs) - 1), len(urls)]
+    left = iter(urls)
+    result: list[Stretch] = []
+    for output, share in zip(outputs, shares, strict=True):
+        images = [tool_image(next(left)) for _ in range(share)]
+        result.append(replace(output, output=output_with(str(output.output), images)))
+    return result
+
+
+def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many pictures the chat stores with each output of ours."""
+    items = [item for message in messages.values() for item in _output_items(message)]
+    return {
+        str(item.get("call_id")): len(_images(item))
+        for item in items
+        if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
+    }
+
+
+def _output_items(message: object) -> list[Item]:
+    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+
+
+def _images(item: Item) -> list[Item]:
+    parts = content_parts(item.get("output"))
+    return [part for part in parts if part.get("type") == "input_image"]
+
+
+# owui_chat.paired =====================================================================
+# Which stored message each message of the user in a request is.
+#
+# A request names none of its messages; the chat's row holds them as a tree.
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A message of the user as the row holds it, and the id of the answer to it."""
+
+    message: Mapping[str, Any]
+    answer_id: str
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.message.get("content")
+        return content if isinstance(content, str) else ""
+
+
+def paired_messages(
+    stretches: Sequence[Stretch],
+    messages: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> dict[int, Paired]:
+    """Return the stored messages by their places in the chat.
+
+    `messages` are those of the chat's row, by id; the answer to the last one is asked.
+    """
+    places = users_places(stretches)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # the wish how to answer anew is in no chat
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
+    # The host may have left out the oldest messages: they are paired from the end.
+    return dict(zip(reversed(places), chain, strict=False))
+
+
+def users_places(stretches: Sequence[Stretch]) -> list[int]:
+    """Return where the messages of the user stand."""
+    return [
+        place
+        for place, stretch in enumerate(stretches)
+        if isinstance(stretch, Said) and stretch.item.get("role") == "user"
+    ]
+
+
+def _users_chain(
+    messages: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[Paired]:
+    """Yield the user's messages from `message_id` back to the first."""
+    seen = set[str]()
+    while isinstance(message := messages.get(message_id), Mapping):
+        if message_id in seen:
+            return
+        seen.add(message_id)
+        if message.get("role") == "user":
+            yield Paired(message, answer_id)
+            answer_id = ""
+        else:
+            answer_id = message_id
+        message_id = str(message.get("parentId") or "")
+
+
+# owui_chat.attachments ================================================================
+# What people attached to which message of a chat.
+#
+# Open WebUI keeps with a message of the user the files it came with, and shows a pipe the
+# pictures alone (utils/middleware.py:2124). What cannot be sent with the message that is
+# asked is an error; of an earlier message the model is told, so that the chat goes on.
+
+GONE_FILE = (
+    "{} cannot be read: it is gone, or it is not yours. Remove it from the message and "
+    "send it again."
+)
+_UNKNOWN_PICTURE = (
+    "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
+    "does not move: convert it and send it again."
+)
+_MOST_PICTURES = 1500
+_LARGEST_INPUT = 512_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool  # the host itself puts it into the message
+
+
+def attachments_by_place(
+    stretches: Sequence[Stretch],
+    messages: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> dict[int, list[Attachment]]:
+    """Return what was attached to the user's messages, by their places in the chat.
+
+    `messages` are those of the chat's row, by id. A chat without a row tells the
+    files of its last message apart from all others; these stand at the first one.
+    """
+    if not messages:
+        return _without_row(users_places(stretches), metadata)
+    pairs = paired_messages(stretches, messages, metadata).items()
+    return {place: read_attachments(one.message.get("files")) for place, one in pairs}
+
+
+def read_attachments(files: object) -> list[Attachment]:
+    """Return the files that came with a message; knowledge is the host's own."""
+    rows = files if isinstance(files, list) else []
+    return [
+        _attachment(row)
+        for row in rows
+        if isinstance(row, Mapping)
+        and row.get("type") in ("file", "image")
+        and row.get("id")
+        and not row.get("knowledge")
+    ]
+
+
+def with_parts(said: Said, parts: Sequence[Item]) -> Said:
+    """Return a message with `parts` in front, where later changes do not reach them."""
+    content = [*parts, *content_parts(said.item.get("content"))]
+    return Said({**said.item, "content": content})
+
+
+def with_readable_images(
+    stretches: Sequence[Stretch], attached: Mapping[int, Sequence[Attachment]]
+) -> list[Stretch]:
+    """Return a chat in which the API can read every picture of a message.
+
+    Raises InvalidRequest for one that it cannot, by its name, in the message asked.
+    """
+    asked = asked_place(stretches)
+    return [
+        (
+            _with_readable(stretch, attached.get(place, ()), is_asked=place == asked)
+            if isinstance(stretch, Said)
+            else stretch
+        )
+        for place, stretch in enumerate(stretches)
+    ]
+
+
+def asked_place(stretches: Sequence[Stretch]) -> int:
+    """Return the place of the last message of the user."""
+    return max(users_places(stretches), default=-1)
+
+
+def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
+    """Return a part, or the sentence that stands for it in an earlier message."""
+    if not isinstance(found, str):
+        return found
+    if is_asked:
+        raise InvalidRequest(found)
+    return {"type": "input_text", "text": f"[{found}]"}
+
+
+def refuse_too_much(items: Sequence[Item]) -> None:
+    """Raise InvalidRequest for more pictures or bytes than one request may hold."""
+    contents = [item.get("content") or item.get("output") for item in items]
+    parts = [part for content in contents for part in content_parts(content)]
+    pictures = sum(item_type(part) == "input_image" for part in parts)
+    held = sum(
+        len(part.get("image_url") or part.get("file_data") or "") for part in parts
+    )
+    if pictures > _MOST_PICTURES or held > _LARGEST_INPUT:
+        raise InvalidRequest(
+            f"This chat holds {pictures} pictures and {held // 1_000_000} MB of pictures "
+            f"and files. One request takes {_MOST_PICTURES} and "
+            f"{_LARGEST_INPUT // 1_000_000} MB: start a new chat."
+        )
+
+
+def _without_row(
+    places: Sequence[int], metadata: Mapping[str, Any]
+) -> dict[int, list[Attachment]]:
+    message = metadata.get("user_message")
+    own = read_attachments(
+        message.get("files") if isinstance(message, Mapping) else None
+    )
+    knowledge = _knowledge_ids(metadata.get("model"))
+    others = [
+        found
+        for found in read_attachments(metadata.get("files"))
+        if found.file_id not in knowledge and found not in own
+    ]
+    if not places:
+        return {}
+    if len(places) == 1:
+        return {places[0]: [*others, *own]}
+    return {places[0]: others, places[-1]: own}
+
+
+def _knowledge_ids(model: object) -> set[str]:
+    """Return the ids of the files that an administrator gave to a model."""
+    found = model
+    for key in ("info", "meta", "knowledge"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    rows = found if isinstance(found, list) else []
+    return {str(row.get("id")) for row in rows if isinstance(row, Mapping)}
+
+
+def _attachment(row: Mapping[str, Any]) -> Attachment:
+    content_type = str(row.get("content_type") or "")
+    is_image = row["type"] == "image" or content_type.startswith("image/")
+    return Attachment(
+        str(row["id"]), str(row.get("name") or ""), content_type, is_image
     )
 
 
-def _image_part(wire: Mapping[str, Any]) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or "auto"
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
+def _with_readable(
+    said: Said, attached: Sequence[Attachment], *, is_asked: bool
+) -> Said:
+    parts = content_parts(said.item.get("content"))
+    shown = [part for part in parts if part.get("image_url")]
+    names = [found.name for found in attached if found.is_image]
+    named = iter(names if len(names) == len(shown) else ())
+    checked = [
+        (
+            part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
+            if part.get("image_url")
+            else part
+        )
+        for part in parts
+    ]
+    return Said({**said.item, "content": checked})
 
 
-def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
+def _readable_part(part: Item, name: str) -> Item | str:
+    """Return a picture that the API reads, or why it does not."""
+    url, shown = str(part["image_url"]), name or "A picture"
+    if readable := readable_url(url):
+        return image_part(readable, part["detail"])
+    held = url[:5].lower() == "data:"
+    return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+# owui_chat.documents ==================================================================
+# Documents in the form that the API reads, with their types.
+
+PDF_TYPE = "application/pdf"
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_DOCUMENT_TYPES = {
+    "pdf": PDF_TYPE,
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "htm": "text/html",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rtf": "application/rtf",
+    "tsv": "text/tab-separated-values",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    "xml": "text/xml",
+}
+_PLAIN_TEXT = (
+    "c cc cpp cs css go h hpp ini java js jsx kt log lua php pl py r rb rs sh sql swift "
+    "tex toml ts tsx txt vb yaml yml"
+)
+
+
+def document_type(name: str, declared: str) -> str:
+    """Return the media type of a document that the API reads; else nothing.
+
+    The name comes first: what a browser declares differs from system to system.
+    """
+    suffix = name.rpartition(".")[2].lower()
+    if suffix in _PLAIN_TEXT.split():
+        return "text/plain"
+    kind = declared.partition(";")[0].strip().lower()
+    is_read = kind in _DOCUMENT_TYPES.values() or kind.startswith("text/")
+    return _DOCUMENT_TYPES.get(suffix) or (kind if is_read else "")
+
+
+def document_part(name: str, kind: str, content: bytes) -> Item:
+    """Return a document as a part of a content."""
+    url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    return {"type": "input_file", "filename": name, "file_data": url}
+
+
+# owui_chat.old_blocks =================================================================
+# Blocks that earlier writers put into an answer, for people to look at.
+#
+# They are `<details>` of a few types: what a pipe was doing, a summary of the reasoning,
+# tools and code as older Open WebUIs stored them (markers.md §2.3). No model wrote them.
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def without_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; one that is not closed is only text."""
+    if _SIGN not in text or "</details>" not in text:
+        return text  # and below only what lies before the last end is read, once
+    end = text.rindex("</details>") + len("</details>\n")
+    return _BLOCK.sub("", text[:end]) + text[end:]
 
 
 # owui_chat.history ====================================================================
@@ -5218,42 +8600,48 @@ def _plain_text(content: object) -> str:
 # where their marker stands.
 
 _RETURNED_TYPES = frozenset(
-    {"message", "reasoning", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
+    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
 )
-"""What goes back of a run; earlier writers also kept searches and whole pictures,
-which the API would look up by an id that it never stored."""
+"""What goes back of a run beside hosted items."""
 
 
 def build_input(
     stretches: Iterable[Stretch],
     records: Mapping[str, Record],
     reader: Origin | None,
+    *,
+    with_tools: bool = True,
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    The result is valid by construction: calls and outputs in pairs, reasoning only
-    with its encrypted content and only in front of what it led to.
+    Not `with_tools`, the runs that are over leave out what tools did in them. The
+    result is valid by construction: calls and outputs in pairs, reasoning only with
+    its encrypted content and only in front of what it led to.
     """
     items: list[Item] = []
     run: list[Answered | Called | Returned] = []
     for stretch in stretches:
         if isinstance(stretch, Said):
-            items += _RunHistory(run, records, reader).items()
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else without_tools(past)
             items.append(stretch.item)
             run = []
         else:
             run.append(stretch)
     items += _RunHistory(run, records, reader).items()
-    return without_orphans(items)
+    # A picture is an input message: only now, or it would part reasoning from text.
+    return [
+        picture_message(item) if has_picture(item) else item
+        for item in without_orphans(with_outputs_beside(since_compaction(items)))
+    ]
 
 
-def output_item(returned: Returned) -> Item:
-    """Return the input item for what a tool returned."""
-    return {
-        "type": "function_call_output",
-        "call_id": returned.call_id,
-        "output": returned.output,
-    }
+def output_item(returned: Returned, before: Iterable[Item]) -> Item:
+    """Return the input item for what a tool returned; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
 class _RunHistory:
@@ -5285,6 +8673,21 @@ class _RunHistory:
             if is_call(item)
         }
 
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        """Take out of the text what the host has there of `code`, if it has."""
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = without_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
     def items(self) -> list[Item]:
         """Return the items of the run in their order."""
         items: list[Item] = []
@@ -5293,7 +8696,7 @@ class _RunHistory:
                 case Called():
                     items += self._call(stretch)
                 case Returned():
-                    items.append(output_item(stretch))
+                    items.append(output_item(stretch, items))
                 case _:
                     for piece in stretch:
                         items += self._piece(piece)
@@ -5307,14 +8710,7 @@ class _RunHistory:
             if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
                 return self._allowed(ulid, waiting[: place + 1])
-        return [
-            {
-                "type": "function_call",
-                "call_id": call.call_id,
-                "name": call.name,
-                "arguments": call.arguments,
-            }
-        ]
+        return [_call_item(call)]
 
     def _piece(self, piece: Marked) -> list[Item]:
         """Return what a marker names, then the text behind it."""
@@ -5322,10 +8718,13 @@ class _RunHistory:
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         if not piece.text:
             return kept
+        record = self._records.get(piece.ulid)
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out the reasoning that this request may not carry.
+        """Leave out what this request may not carry: nobody there could read it.
 
         A call whose card is gone stays for now: it tells which reasoning has to leave
         with it.
@@ -5337,21 +8736,31 @@ class _RunHistory:
         return [
             item
             for item in items
-            if not is_reasoning(item) or (readable and has_encrypted_reasoning(item))
+            if not is_bound(item) or (readable and item.get("encrypted_content"))
         ]
+
+
+def _call_item(call: Called) -> Item:
+    """Return a call of which only the host knows."""
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
 
 
 def _split(
     stretch: Answered | Called | Returned,
 ) -> list[Marked] | Called | Returned:
     if isinstance(stretch, Answered):
-        return list(split_at_markers(stretch.text))
+        return list(split_at_markers(without_old_blocks(stretch.text)))
     return stretch
 
 
 def _may_return(item: Item) -> bool:
     """Say whether a kept item has a place in a later request."""
-    return item_type(item) in _RETURNED_TYPES
+    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
+    return known or has_picture(item)
 
 
 def _is_answer(item: Item) -> bool:
@@ -5368,12 +8777,699 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        part = {**parts[0], "text": shown}
+        is_edited = "text" in parts[0]  # then no place in it is where it was
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 
 
 def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
+
+
+# owui_chat.kept =======================================================================
+# A chat's stored output, read for what is kept in it.
+#
+# Whatever keeps the items, the history is put together in one way only: here the texts
+# get the markers that the chat does not show.
+
+_Answer = list[Answered | Called | Returned]
+_Place = tuple[int, int]
+"""The number of a stretch, and where in its text."""
+
+
+def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that is kept in the outputs of a chat's messages.
+
+    The values are those of message keys, under keys that no message has.
+    """
+    items = (item for message in messages.values() for item in _output_of(message))
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for item in filter(_is_kept, items)
+    }
+
+
+def stored_runs(
+    messages: Mapping[str, Any], tip: str, more: str = ""
+) -> list[list[Item]]:
+    """Return the outputs of the branch that ends at `tip`, those of a run together.
+
+    `more` is a message that the host appends: the one that is to be written anew.
+    """
+    chain: list[Mapping[str, Any]] = []
+    left = dict(messages)
+    while isinstance(message := left.pop(tip, None), Mapping):
+        chain.insert(0, message)
+        tip = str(message.get("parentId") or "")
+    runs: list[list[Item]] = [[]]
+    for message in chain:
+        if message.get("role") == "user":
+            runs.append([])
+        runs[-1] += _output_of(message)
+    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+
+
+def with_kept(
+    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
+) -> list[Stretch]:
+    """Return a chat with markers for what its `runs` keep.
+
+    From the end, because the host may have left out the oldest; a run that is not in
+    the chat as it is stored stays as it is.
+    """
+    waiting = list(runs)
+    answers: list[list[Stretch]] = []
+    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+        part = [*group][::-1]
+        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+    return [stretch for part in answers for stretch in part]
+
+
+def _with_its_run(
+    part: Sequence[Stretch], waiting: list[Sequence[Item]]
+) -> list[Stretch]:
+    """Return an answer with the markers of its run, which then no longer waits."""
+    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    for number in reversed(range(len(waiting))):
+        places = _places(answer, waiting[number])
+        if places is not None:
+            kept = list(filter(_is_kept, waiting[number]))
+            del waiting[number:]
+            return [*_with_markers(answer, kept, places)]
+    return list(part)
+
+
+def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+    """Return where each message of a run begins; None where the answer is another."""
+    texts = {
+        _item_id(i): _given_text(i)
+        for i in run
+        if item_type(i) == "message" and _given_text(i)
+    }
+    found: dict[str, _Place] = {}
+    stretch, start = 0, 0
+    for name, text in texts.items():
+        while (at := _find_text(answer, stretch, text, start)) < 0:
+            stretch, start = stretch + 1, 0
+            if stretch >= len(answer):
+                return None
+        found[name] = (stretch, at)
+        start = at + len(text)
+    return found if texts or _call_ids(answer, run) else None
+
+
+def _find_text(answer: _Answer, number: int, text: str, start: int) -> int:
+    stretch = answer[number] if number < len(answer) else None
+    return stretch.text.find(text, start) if isinstance(stretch, Answered) else -1
+
+
+def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
+    """Return the ids of the calls that both have."""
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+
+
+def _with_markers(
+    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+) -> Iterator[Stretch]:
+    lines: dict[_Place, str] = {}
+    for item in kept:
+        place = places.get(item.get("before") or "")
+        if place is None and item.get("before"):
+            continue  # its text is gone
+        place = place or (len(answer), 0)
+        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+    for number, stretch in enumerate(answer):
+        here = {at: line for (n, at), line in lines.items() if n == number}
+        yield _with_lines(stretch, here) if isinstance(stretch, Answered) else stretch
+    if last := lines.get((len(answer), 0)):
+        yield Answered(last)
+
+
+def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+    text = answered.text
+    for at in sorted(lines, reverse=True):
+        text = text[:at] + lines[at] + text[at:]
+    return Answered(text)
+
+
+def _output_of(message: object) -> list[Item]:
+    """Return the output items of a stored message."""
+    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+
+
+def _given_text(item: Item) -> str:
+    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    parts = content_parts(item.get("content"))
+    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _is_kept(item: Item) -> bool:
+    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+
+
+def _ulid(item: Item) -> str:
+    return _item_id(item).removeprefix(KEPT_ID)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
+
+
+# owui_chat.injected ===================================================================
+# The user's words apart from what the host put around them.
+#
+# Retrieved text, results of a search, notes about files: the host puts them around the
+# words that are asked (utils/middleware.py:645, 1444), later around others.
+
+_MOST_CHARACTERS = 200_000
+"""What is kept of one message; a chat's row is read and written whole."""
+
+_Text = str | tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """The texts of a message as it was sent; the one with the words, cut around them.
+
+    `words` is their digest: edited ones are sent afresh.
+    """
+
+    words: str
+    texts: tuple[_Text, ...]
+
+    def wire(self) -> dict[str, Any]:
+        """Return the form that is stored."""
+        return {"words": self.words, "texts": list(self.texts)}
+
+
+def injected_around(said: Said, words: str) -> Injected | None:
+    """Return what stands around `words`; None: nothing, too much, or other words."""
+    texts: list[_Text] = [
+        part["text"] for part in _said_parts(said) if _is_input_text(part)
+    ]
+    size = sum(map(len, texts)) - len(words)
+    for place, text in enumerate(texts):
+        if isinstance(text, str) and words in text:
+            before, _, after = text.rpartition(words) if words else (text, "", "")
+            texts[place] = (before, after)
+            return Injected(text_digest(words), tuple(texts)) if _fits(size) else None
+    return None
+
+
+def with_injected(said: Said, words: str, kept: Injected | None) -> Said:
+    """Return a message as it was sent, unless its words are no longer those."""
+    if kept is None or kept.words != text_digest(words):
+        return said
+    parts = _said_parts(said)
+    if not any(_is_input_text(part) and words in part["text"] for part in parts):
+        return said
+    whole = [t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in kept.texts]
+    texts = [{"type": "input_text", "text": text} for text in whole]
+    others = [part for part in parts if not _is_input_text(part)]
+    return Said({**said.item, "content": [*texts, *others]})
+
+
+def read_injected(wire: object) -> Injected | None:
+    """Return what `wire` says; None where it says nothing that can be read."""
+    rows = wire.get("texts") if isinstance(wire, Mapping) else None
+    if not isinstance(wire, Mapping) or not isinstance(rows, list):
+        return None
+    texts = tuple(_read_text(row) for row in rows)
+    return Injected(str(wire.get("words")), texts)
+
+
+def _read_text(row: object) -> _Text:
+    if isinstance(row, list | tuple) and len(row) == 2:
+        return str(row[0]), str(row[1])
+    return str(row)
+
+
+def _fits(size: int) -> bool:
+    """Say whether there is something, and not too much of it."""
+    return 0 < size <= _MOST_CHARACTERS
+
+
+def _said_parts(said: Said) -> list[Item]:
+    return content_parts(said.item.get("content"))
+
+
+def _is_input_text(part: Item) -> bool:
+    return part.get("type") == "input_text"
+
+
+# owui_chat.prefix =====================================================================
+# What was sent, reconciled with what is asked.
+#
+# The host makes instructions and messages anew for each request. What a run sent that
+# its chat does not hold is kept with it; later requests begin with the same bytes.
+
+_SENT_KEY = "sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What one run sent beside the chat.
+
+    `instructions` belong to the first run that kept some; later ones keep the lines
+    that were `new` against what had been told, and those that were `gone`.
+    """
+
+    injected: Injected | None = None
+    instructions: str | None = None
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    def wire(self) -> dict[str, Any]:
+        """Return the form that is stored: only what there is."""
+        found = {
+            "injected": self.injected and self.injected.wire(),
+            "instructions": self.instructions,
+            "new": list(self.new) or None,
+            "gone": list(self.gone) or None,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+_NOTHING = Sent()
+
+
+def with_sent(value: Mapping[str, Any], sent: Sent | None) -> dict[str, Any]:
+    """Return the value of a message's key with what its run sent."""
+    wire = sent.wire() if sent else None
+    return {**value, _SENT_KEY: wire} if wire else dict(value)
+
+
+def read_sent(chat: Mapping[str, Any]) -> dict[str, Sent]:
+    """Return what a chat's JSON holds of this, by the ids of the answers."""
+    prefix = message_key("")
+    found: dict[str, Sent] = {}
+    for key, value in chat.items():
+        wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
+        if key.startswith(prefix) and isinstance(wire, Mapping):
+            # In an answer's own output the key is not that of the message.
+            owner = str(value.get("message_id") or key.removeprefix(prefix))
+            found[owner] = _read_sent(wire)
+    return found
+
+
+def sent_now(
+    stretches: Sequence[Stretch],
+    pairs: Mapping[int, Paired],
+    sent: Mapping[str, Sent],
+    instructions: str | None,
+) -> Sent:
+    """Return what is sent with the message that is asked, the last of `pairs`.
+
+    `instructions` are None where they may change from turn to turn.
+    """
+    place = max(pairs)
+    asked = stretches[place]
+    words = pairs[place].words
+    injected = injected_around(asked, words) if isinstance(asked, Said) else None
+    if instructions is None:
+        return Sent(injected)
+    if first_instructions(pairs, sent) is None:
+        return Sent(injected, instructions)
+    told, given = _told_lines(pairs, sent), _lines(instructions)
+    new = tuple(line for line in given if line not in told)
+    return Sent(
+        injected, new=new, gone=tuple(line for line in told if line not in given)
+    )
+
+
+def first_instructions(
+    pairs: Mapping[int, Paired], sent: Mapping[str, Sent]
+) -> str | None:
+    """Return the instructions as first given in this branch of the chat."""
+    found = (one.instructions for one in _in_order(pairs, sent))
+    return next((one for one in found if one is not None), None)
+
+
+def as_sent(
+    stretches: Sequence[Stretch],
+    pairs: Mapping[int, Paired],
+    sent: Mapping[str, Sent],
+) -> list[Stretch]:
+    """Return a chat with what was around the messages when they were sent."""
+    result: list[Stretch] = []
+    for place, stretch in enumerate(stretches):
+        if place in pairs and isinstance(stretch, Said):
+            one = sent.get(pairs[place].answer_id, _NOTHING)
+            words = pairs[place].words
+            result += [*_news(one), with_injected(stretch, words, one.injected)]
+        else:
+            result.append(stretch)
+    return result
+
+
+def _news(sent: Sent) -> list[Stretch]:
+    """Return the message that tells of changed instructions, if they did."""
+    lines = ["The instructions have changed."]
+    if sent.new:
+        lines += ["New lines:", *sent.new]
+    if sent.gone:
+        lines += ["Lines that no longer hold:", *sent.gone]
+    if len(lines) == 1:
+        return []
+    part = {"type": "input_text", "text": "\n".join(lines)}
+    return [Said({"type": "message", "role": "developer", "content": [part]})]
+
+
+def _told_lines(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[str]:
+    """Return the lines that hold after all that was told, in their order."""
+    told = _lines(first_instructions(pairs, sent) or "")
+    for one in _in_order(pairs, sent):
+        told = [line for line in told if line not in one.gone]
+        told += one.new
+    return told
+
+
+def _in_order(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[Sent]:
+    return [sent.get(pairs[place].answer_id, _NOTHING) for place in sorted(pairs)]
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _read_sent(wire: Mapping[str, Any]) -> Sent:
+    given = wire.get("instructions")
+    return Sent(
+        read_injected(wire.get("injected")),
+        given if isinstance(given, str) else None,
+        _read_lines(wire.get("new")),
+        _read_lines(wire.get("gone")),
+    )
+
+
+def _read_lines(rows: object) -> tuple[str, ...]:
+    return tuple(map(str, rows)) if isinstance(rows, list) else ()
+
+
+# owui_chat.pruning ====================================================================
+# What of a chat's kept items goes: that of deleted messages, and the oldest of too much.
+#
+# The values are those of the keys of messages, in clear, as `stored` writes them. A key
+# cannot be taken out of a chat, so a value is emptied; what it calls dead stays.
+
+MAX_STORED_KB = 4096
+"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def tidied(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write anew beside that of the key `own`.
+
+    `messages` are those of the chat; without any nothing is known of them. Answers
+    that are still growing are left alone, because others write them. What remains has
+    at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _pruned(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return how many characters a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _emptied(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _pruned(values: Values, most: int) -> dict[str, Any]:
+    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _emptied):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    """Return an item whose output, or the logs of whose code, is cut."""
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+
+
+# owui_chat.carried ====================================================================
+# Messages that carry turns -> messages with markers, with the records they name.
+#
+# So the history is put together in one way only, whatever keeps its items.
+
+
+def with_records(
+    messages: Sequence[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    """Return the messages with markers for what they carry, and what those name."""
+    reading = _Reading()
+    return reading.marked(messages), reading.records
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Items of a turn up to a message whose text the host shows, or to the end."""
+
+    items: tuple[CarriedItem, ...]
+    origin: Origin
+
+    @property
+    def last(self) -> CarriedItem:
+        return self.items[-1]
+
+
+class _Reading:
+    """Puts the markers into the messages of one chat."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self._textless: list[str] = []
+
+    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the messages; markers without a text stand at the end of their run."""
+        found: list[Mapping[str, Any]] = []
+        for message in messages:
+            is_message = isinstance(message, Mapping)  # else the reader says so
+            if is_message and message.get("role") == "user":
+                found += self._rest()
+            turns = carried_turns(message) if is_message else []
+            found.append(self._message(message, turns) if turns else message)
+        return [*found, *self._rest()]
+
+    def _rest(self) -> list[Mapping[str, Any]]:
+        """Return a message for what belongs to calls: those come before it."""
+        content = "".join(self._textless)
+        self._textless = []
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _message(
+        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
+    ) -> Mapping[str, Any]:
+        """Return a message, each of its texts behind the marker of its items."""
+        content = message.get("content")
+        stretches = [one for turn in turns for one in _stretches_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        pieces: list[str] = []
+        for stretch in stretches:
+            line = self._marker(stretch)
+            if stretch.last.shown and texts:
+                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+            else:
+                self._textless.append(line)
+        return {**message, "content": "".join([*pieces, *texts])}
+
+    def _marker(self, stretch: _Stretch) -> str:
+        """Return the marker of a new record of these items."""
+        ulid = f"{len(self.records):026d}"
+        payload = tuple(carried.item for carried in stretch.items)
+        self.records[ulid] = Record(ulid, "", 0, payload, "", stretch.origin)
+        return marker(self.records[ulid].kind, ulid)
+
+
+def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
+    found: list[_Stretch] = []
+    begun: list[CarriedItem] = []
+    for carried in turn.items:
+        begun.append(carried)
+        if carried.shown:
+            found.append(_Stretch(tuple(begun), turn.origin))
+            begun = []
+    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+
+
+def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    A text that a person changed so that the places do not fit stays whole.
+    """
+    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+    texts, rest = list[str](), content
+    for length in lengths[:-1]:
+        if rest[length : length + 1] != "\n":
+            return [content] if content else []
+        texts.append(rest[:length])
+        rest = rest[length + 1 :]
+    return [*texts, rest] if rest else texts
+
+
+def _shown_length(carried: CarriedItem) -> int:
+    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
+
+
+def _own_text(carried: CarriedItem, text: str) -> str:
+    """Return the model's own text where another one is shown, unless it was edited."""
+    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
+        return message_text(carried.item)
+    return text
+
+
+# owui_chat.directive_words ============================================================
+# What Open WebUI's page says for two wishes, in each of its languages.
+#
+# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+
+DETAILED = """
+03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
+17b64905 18df80b6 29de7f90 2e4b93fb 32c287ba 3471478f 38f3bdab 3909895c 3998d281
+4526b514 50560335 57b14487 5cb98f00 5edd9330 62c2c8d3 63068c7c 6411bb06 6527f321
+70d47d19 76aa6516 7b24ea33 7c9e0a2a 7d7646d4 7e07e152 830a7a44 9874ca42 9a305928
+9bf1c5ec a13b3545 a39afb3c a60e811a a617edfc a7ea08e1 abfbd80b ae1911a7 aeece03d
+b0f55ba6 b765b157 ba5901c5 bcd184eb c6979263 c80f5417 cdf93663 ce72b247 cea309ff
+d4808618 eed41b3c f6374c96 f87c632a fa34f8ed
+"""
+
+CONCISE = """
+0434e0d1 07c416db 14f9784e 181692f8 19b4d00b 1e485293 2284bb69 25a02f40 2c7347bc
+30ccda5b 36c1f13f 36d7ba4b 39c49c4b 3de68997 46bc298e 48178121 4b1a7436 4c9e08f2
+4f236a3f 5407042f 57f61e1d 6257c597 63d83e2d 6716da2c 6eb68cdd 7129e6d1 76bcb28e
+776531a5 7833d83f 7982e922 7aab4f49 7adcf1af 7e3c5999 891c2b8e 8c25e213 8edac0d8
+94cd057a 9a647729 9c7406b0 a1f6bd09 a63ebf23 a6fe534f a78aed35 a7d65252 b5b61452
+b626eb74 b6aeea6d b6f5385c c162d13b c4a12209 d16f5e01 dee774de e4699416 e8cb0de1
+f59e1a9e f7c9fea5 fd7fb473
+"""
+
+
+# owui_chat.directives =================================================================
+# The wishes "Add Details" and "More Concise" for an answer that is given anew.
+#
+# The page sends the words of its own language as a last message of the user
+# (`regeneration_prompt`, utils/middleware.py:2146), behind the old answer from 0.12 on,
+# behind the question before. A model that has a verbosity is asked with it instead: what
+# is sent then ends on the question and begins as the old answer's request did, so that
+# the prompt cache and the reasoning before it hold. The old answer is not sent, because
+# the new one takes its place.
+
+DIGITS = 8
+
+
+def words_digest(words: str) -> str:
+    """Return what stands in the table for words of the page."""
+    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+
+
+def without_directive(
+    stretches: Sequence[Stretch], *, is_guided: bool
+) -> tuple[list[Stretch], str]:
+    """Return the chat up to its question, and the verbosity that was wished for.
+
+    Without such a wish the chat stays as it is, and the verbosity is empty. `is_guided`
+    says that the host told of a wish; an older one does not, but puts it right behind
+    the question. A wish in a person's own words is left to the model.
+    """
+    users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
+    question, wish = users[-2:] if len(users) > 1 else (0, 0)
+    verbosity = _wished(stretches[wish]) if wish else ""
+    if not verbosity or not (is_guided or wish == question + 1):
+        return list(stretches), ""
+    return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
+
+
+def _is_asked(stretch: Stretch) -> bool:
+    return isinstance(stretch, Said) and stretch.item.get("role") == "user"
+
+
+def _wished(stretch: Stretch) -> str:
+    """Return the verbosity that a message asks for with the words of the page."""
+    digest = words_digest(
+        message_text(stretch.item) if isinstance(stretch, Said) else ""
+    )
+    if digest in DETAILED.split():
+        return "high"
+    return "low" if digest in CONCISE.split() else ""
 
 
 # owui_manifold.caller =================================================================
@@ -5421,7 +9517,12 @@ class Caller:
     @property
     def may_have_row(self) -> bool:
         """Whether the chat can have a row of its own in the database."""
-        return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
+        return self.host_reads and names_a_row(self.chat_id)
+
+
+def names_a_row(chat_id: str) -> bool:
+    """Say whether a chat of this id is stored in the database."""
+    return bool(chat_id) and not chat_id.startswith(_ROWLESS_CHATS)
 
 
 def read_caller(
@@ -5443,14 +9544,103 @@ def read_caller(
     )
 
 
-# owui_manifold.valves =================================================================
-# What the administrator and the user can set.
-
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+# owui_manifold.answer_valves ==========================================================
+# Settings of what is asked of an answer.
 
 
-class Valves(BaseModel):
-    """Settings of the administrator."""
+class AnswerValves(BaseModel):
+    """What a request says where its caller says nothing."""
+
+    ENABLE_STREAM: bool = Field(
+        default=True,
+        description="Stream answers from the server. Off: each answer comes as one "
+        "piece, for servers or organisations that may not stream.",
+    )
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
+        default="auto",
+        description="Show a summary of the model's reasoning. OpenAI gives it to "
+        "verified organisations only; choose `disabled` if yours is not.",
+    )
+    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = Field(
+        default="conversation",
+        description="How long the model remembers its encrypted reasoning: not at "
+        "all, between the tool calls of one answer, or through the whole "
+        "conversation (stored in the chat).",
+    )
+    PERSIST_TOOL_RESULTS: bool = Field(
+        default=True,
+        description="Give what tools were asked and returned to the model in later "
+        "turns, too. Off: calls, outputs and the reasoning before them leave together "
+        "once the answer is there.",
+    )
+    STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="Send the instructions of a chat as they were first given, and "
+        "what changes in them (a date, a memory) with the next message, so that "
+        "reasoning and the prompt cache are not lost. They are then kept in the chat, "
+        "where its owner can read them. `auto`: for models that forget otherwise.",
+    )
+    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = Field(
+        default="chat",
+        description="Which requests share OpenAI's prompt cache: those of a chat, all "
+        "of a user, or whatever OpenAI finds alike. Only a hash is sent.",
+    )
+    SERVICE_TIER: Literal["auto", "default", "flex", "priority"] = Field(
+        default="auto",
+        description="`flex` is cheaper but slower, `priority` faster but dearer, where "
+        "the model and the project have them.",
+    )
+    TRUNCATION: Literal["disabled", "auto"] = Field(
+        default="disabled",
+        description="`auto` drops the oldest messages when a chat outgrows the model; "
+        "reasoning and the prompt cache are then lost. `disabled` shows an error.",
+    )
+    COMPACTION_TOKENS: int = Field(
+        default=0,
+        ge=0,
+        description="Let OpenAI compact a chat once its input has more tokens than "
+        "this; what came before is then sent no more. 0 never does; Azure cannot.",
+    )
+    MAX_OUTPUT_TOKENS: int = Field(
+        default=0,
+        ge=0,
+        description="Most tokens of one answer, reasoning included; 0 leaves it to the "
+        "model.",
+    )
+    IMAGE_DETAIL: Literal["auto", "low", "high"] = Field(
+        default="auto",
+        description="How closely the model looks at pictures that people attach; `low` "
+        "costs less. A request that says it itself wins.",
+    )
+    FILE_INPUT: Literal["off", "pdf", "all"] = Field(
+        default="off",
+        description="Which attached files the model reads itself, each time whole: "
+        "none, PDFs, or all documents. `off` leaves them to Open WebUI's retrieval. "
+        "With the others that goes on as well: turn off the capability File Context "
+        "of the model, or its text is paid for twice.",
+    )
+
+    @field_validator("PROMPT_CACHE_KEY", mode="before")
+    @classmethod
+    def _rename_cache_keys(cls, value: object) -> object:
+        """Take the words of the seed: both stood for the user."""
+        return "user" if value in ("id", "email") else value
+
+    def remembers_reasoning(self) -> bool:
+        """Say whether reasoning is kept in the chat, for later turns."""
+        return self.PERSIST_REASONING_TOKENS == "conversation"
+
+    def carries_reasoning(self) -> bool:
+        """Say whether reasoning is given back between the tool rounds of an answer."""
+        return self.PERSIST_REASONING_TOKENS != "disabled"
+
+
+# owui_manifold.connection_valves ======================================================
+# Settings of the connection to the Responses API.
+
+
+class ConnectionValves(BaseModel):
+    """Where requests go, with which key."""
 
     BASE_URL: str = Field(
         default=DEFAULT_BASE_URL,
@@ -5481,85 +9671,123 @@ class Valves(BaseModel):
         description="`strict` sends only what every server of the Responses API "
         "knows; choose it when BASE_URL is not OpenAI or Azure.",
     )
+
+    def effective_key(self) -> str:
+        """Return the key to use, or nothing.
+
+        The environment is asked at use: as the default of the field its key would
+        stand in the schema that the settings page loads.
+        """
+        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+# owui_manifold.hosted_valves ==========================================================
+# Settings of the tools that OpenAI runs.
+
+
+class HostedValves(BaseModel):
+    """What the model may have OpenAI do."""
+
+    ENABLE_WEB_SEARCH: bool = Field(
+        default=False,
+        description="Offer OpenAI's web search to every chat. It is billed per search.",
+    )
+    MAP_WEB_SEARCH: bool = Field(
+        default=True,
+        description="Let the Web Search switch of the page mean OpenAI's search "
+        "instead of Open WebUI's own.",
+    )
+    WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = Field(
+        default="medium",
+        description="How much of the pages that it finds the model reads; more costs more.",
+    )
+    WEB_SEARCH_USER_LOCATION: str = Field(
+        default="",
+        description="Where users are, as `city, region, country, timezone`, for "
+        "example `Bern, BE, CH, Europe/Zurich`, or as a JSON object of these.",
+    )
+    WEB_SEARCH_ALLOWED_DOMAINS: str = Field(
+        default="",
+        description="Search only these domains and those below them, separated by "
+        "commas. Empty: all.",
+    )
+    FILE_SEARCH_VECTOR_STORES: str = Field(
+        default="",
+        description="Ids of vector stores at OpenAI to search in, separated by commas.",
+    )
+    ENABLE_IMAGE_GENERATION: bool = Field(
+        default=False,
+        description="Let the model draw and change pictures with OpenAI's tool, which "
+        "is billed by picture. They are stored as files of the user who asked.",
+    )
+    IMAGE_GENERATION_OPTIONS: str = Field(
+        default='{"partial_images": 2}',
+        description="What OpenAI's tool takes, as a JSON object: `quality`, `size`, "
+        "`background`, `output_format`, `model`; `partial_images` (0 to 3) is how often "
+        "an unfinished picture is shown.",
+    )
+    ENABLE_CODE_INTERPRETER: bool = Field(
+        default=False,
+        description="Let the model run Python in a container at OpenAI, which is billed "
+        "by container. What the code leaves is stored as files of the user who asked.",
+    )
+    REMOTE_MCP_SERVERS_JSON: str = Field(
+        default="",
+        description="Remote MCP servers that OpenAI calls for the model, as a JSON list "
+        "of objects: `server_label`, `server_url` or `connector_id`, `authorization`, "
+        "`headers`, `allowed_tools`, `require_approval`, `server_description`. Unless "
+        "`require_approval` says `never`, people are asked before each call.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+
+
+# owui_manifold.model_valves ===========================================================
+# Settings of the models that are offered.
+
+
+class ModelValves(BaseModel):
+    """Which models there are, what they cost."""
+
     MODEL_ID: str = Field(
         default="gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
         description="Models to offer, separated by commas. An effort can be part of "
-        "the name: `gpt-5.2-high`, `o3-mini-high`, `gpt-5-thinking-high`.",
+        "the name: `gpt-5.2-high`, `o3-mini-high`, `gpt-5-thinking-high`. `auto` is "
+        "the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
-    ENABLE_STREAM: bool = Field(
+    FETCH_MODELS: bool = Field(
         default=True,
-        description="Stream answers from the server. Off: each answer comes as one "
-        "piece, for servers or organisations that may not stream.",
+        description="For `auto`: ask the server now and then which models the key may "
+        "use, and leave out the others. What MODEL_ID names itself always stays.",
     )
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
-        default="auto",
-        description="Show a summary of the model's reasoning. OpenAI gives it to "
-        "verified organisations only; choose `disabled` if yours is not.",
-    )
-    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = Field(
-        default="conversation",
-        description="How long the model remembers its encrypted reasoning: not at "
-        "all, between the tool calls of one answer, or through the whole "
-        "conversation (stored in the chat).",
-    )
-    TOOL_EXECUTION: Literal["pipe", "open_webui"] = Field(
-        default="pipe",
-        description="Who runs Open WebUI's tools: this pipe, side by side and within "
-        "limits, or Open WebUI, one after the other with its own approvals that last.",
-    )
-    PARALLEL_TOOL_CALLS: bool = Field(
-        default=True, description="Let the model ask for several tools at once."
-    )
-    MAX_FUNCTION_CALL_LOOPS: int = Field(
-        default=10,
-        ge=1,
-        description="How many rounds of tools one answer may take; then the model "
-        "answers with what it has.",
-    )
-    MAX_TOOL_CALLS: int = Field(
-        default=100, ge=1, description="How many calls of tools one answer may make."
-    )
-    TOOL_TIMEOUT_SECONDS: float = Field(
-        default=120, gt=0, allow_inf_nan=False, description="For a single call."
-    )
-    TOOL_BATCH_TIMEOUT_SECONDS: float = Field(
-        default=600,
-        gt=0,
-        allow_inf_nan=False,
-        description="For all calls that the model made at once. The time that people "
-        "take to answer counts in neither limit.",
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        ge=1000,
-        description="Longest output of a tool that the model gets; of a longer one it "
-        "gets the beginning and the end.",
-    )
-    TOOL_APPROVAL: str = Field(
+    MODEL_OVERRIDES_JSON: str = Field(
         default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
-        "setting in the chat's controls counts.",
+        description="What models can do, over what this pipe knows, as a JSON object: "
+        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
     )
-    ENABLE_STRICT_TOOL_CALLING: bool = Field(
+    TASK_MODEL: str = Field(
+        default="gpt-6-luna",
+        description="Model for titles, tags and other small tasks, at its lowest "
+        "effort. Empty, or on another server than OpenAI's: the chat's own.",
+    )
+    SHOW_COST: bool = Field(
         default=False,
-        description="Have OpenAI hold arguments to the tools' schemas, where a schema "
-        "can be put in the strict form.",
+        description="Show what an answer cost, in its last status line and its usage, "
+        "by the prices of the standard tier.",
     )
-    STORE_ENCRYPTION: Literal["off", "on"] = Field(
-        default="off",
-        description="Encrypt what this pipe stores in a chat. The host keeps the "
-        "text, the reasoning summaries and the tool cards of an answer in clear all "
-        "the same (its `output` items), and whoever gets a shared or exported chat "
-        "gets those. A changed key makes stored reasoning unreadable; the chats go "
-        "on without it.",
-    )
-    STORE_ENCRYPTION_KEY: str = Field(
+    CUSTOM_MODEL_PRICING_JSON: str = Field(
         default="",
-        description="A long random text, the key for STORE_ENCRYPTION. Empty: the "
-        "server's own WEBUI_SECRET_KEY is used.",
-        json_schema_extra={"input": {"type": "password"}},
+        description="Prices in US dollars for a million tokens, over those that this "
+        'pipe knows: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
+
+
+# owui_manifold.network_valves =========================================================
+# Settings of retries, of waiting, of the way to the server.
+
+
+class NetworkValves(BaseModel):
+    """How patient the pipe is, over which network."""
+
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
@@ -5591,7 +9819,8 @@ class Valves(BaseModel):
         default=0,
         ge=0,
         allow_inf_nan=False,
-        description="Longest time for a whole answer; 0 is no limit.",
+        description="Longest time for a whole answer, without that of tools and of "
+        "people; 0 is no limit.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
@@ -5609,17 +9838,6 @@ class Valves(BaseModel):
         "them. Empty: HTTPS_PROXY and NO_PROXY of the environment are obeyed.",
         json_schema_extra={"input": {"type": "password"}},
     )
-    AUDIT_LOG: bool = Field(
-        default=False,
-        description="Write one JSON line for each request, success and error to the "
-        "server's log, without a word of what was said. The environment's "
-        "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
-    )
-    LOG_LEVEL: LogLevel = Field(
-        default="INFO",
-        description="What this pipe writes to the server's log, from this level up. "
-        "Keys and what was said are never written.",
-    )
 
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
@@ -5635,26 +9853,164 @@ class Valves(BaseModel):
         """Take a text or a number and bring it into 30 to 900, as the seed does."""
         return clamped(value, 30, 900, 300)
 
-    def effective_key(self) -> str:
-        """Return the key to use, or nothing.
 
-        The environment is asked at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
-        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
+def clamped(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; what is no number is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
 
-    def remembers_reasoning(self) -> bool:
-        """Say whether reasoning is kept in the chat, for later turns."""
-        return self.PERSIST_REASONING_TOKENS == "conversation"
 
-    def carries_reasoning(self) -> bool:
-        """Say whether reasoning is given back between the tool rounds of an answer."""
-        return self.PERSIST_REASONING_TOKENS != "disabled"
+# owui_manifold.oversight_valves =======================================================
+# Settings of what users may do, of what the log tells.
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+
+
+class OversightValves(BaseModel):
+    """What users may do on their own."""
+
+    USER_MAY_CHANGE: str = Field(
+        default="effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+        "log_level",
+        description="Which of their settings users may change, separated by commas; "
+        "also `image_generation` and `service_tier`, which can cost much, or `all`, or "
+        "`nothing`. Administrators may change all of theirs.",
+    )
+    USER_API_KEYS: Literal["off", "allowed", "required"] = Field(
+        default="off",
+        description="Whether users put a key of their own into their settings: not at "
+        "all, if they like, or before they can chat. Tasks such as titles use it, too; "
+        "administrators may always use the key of this pipe.",
+    )
+    AUDIT_LOG: bool = Field(
+        default=False,
+        description="Write one JSON line for each request, success and error to the "
+        "server's log, without a word of what was said. The environment's "
+        "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
+    )
+    LOG_LEVEL: LogLevel = Field(
+        default="INFO",
+        description="What this pipe writes to the server's log, from this level up. "
+        "Keys and what was said are never written.",
+    )
 
     def writes_audit_log(self) -> bool:
         """Say whether the audit log is on, by valve or by environment."""
         by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
         return self.AUDIT_LOG or by_environment == "true"
+
+
+# owui_manifold.storage_valves =========================================================
+# Settings of what is stored in a chat.
+
+
+class StorageValves(BaseModel):
+    """How kept items lie in a chat."""
+
+    HISTORY_CARRIER: Literal["markers", "output"] = Field(
+        default="markers",
+        description="Where a chat keeps what it does not show: under a key of its own, "
+        "named by invisible lines in the answers, or in Open WebUI's stored output of "
+        "each answer, without such lines. Both are always read.",
+    )
+    STORE_ENCRYPTION: Literal["off", "on"] = Field(
+        default="off",
+        description="Encrypt what this pipe stores in a chat. The host keeps the "
+        "text, the reasoning summaries and the tool cards of an answer in clear all "
+        "the same (its `output` items), and whoever gets a shared or exported chat "
+        "gets those. A changed key makes stored reasoning unreadable; the chats go "
+        "on without it.",
+    )
+    STORE_ENCRYPTION_KEY: str = Field(
+        default="",
+        description="A long random text, the key for STORE_ENCRYPTION. Empty: the "
+        "server's own WEBUI_SECRET_KEY is used.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+
+
+# owui_manifold.tool_valves ============================================================
+# Settings of the tools that run in Open WebUI.
+
+
+class ToolValves(BaseModel):
+    """Who runs Open WebUI's tools, within which limits."""
+
+    TOOL_EXECUTION: Literal["pipe", "open_webui"] = Field(
+        default="pipe",
+        description="Who runs Open WebUI's tools: this pipe, side by side and within "
+        "limits, or Open WebUI, one after the other with its own approvals that last.",
+    )
+    PARALLEL_TOOL_CALLS: bool = Field(
+        default=True, description="Let the model ask for several tools at once."
+    )
+    MAX_FUNCTION_CALL_LOOPS: int = Field(
+        default=10,
+        ge=1,
+        description="How many rounds of tools one answer may take; then the model "
+        "answers with what it has.",
+    )
+    MAX_TOOL_CALLS: int = Field(
+        default=100, ge=1, description="How many calls of tools one answer may make."
+    )
+    TOOL_TIMEOUT_SECONDS: float = Field(
+        default=120,
+        gt=0,
+        allow_inf_nan=False,
+        description="How long a single call of a tool may take.",
+    )
+    TOOL_BATCH_TIMEOUT_SECONDS: float = Field(
+        default=600,
+        gt=0,
+        allow_inf_nan=False,
+        description="How long all calls that the model made at once may take. The time "
+        "that people take to answer counts in neither limit.",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        ge=1000,
+        description="Longest output of a tool that the model gets; of a longer one it "
+        "gets the beginning and the end.",
+    )
+    TOOL_APPROVAL: str = Field(
+        default="",
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
+        "setting in the chat's controls counts.",
+    )
+    AUTO_NATIVE_TOOLS: bool = Field(
+        default=False,
+        description="Set Function Calling to Native in the settings of a model that "
+        "has it at Legacy, as soon as somebody uses it. Nothing else is changed.",
+    )
+    ENABLE_STRICT_TOOL_CALLING: bool = Field(
+        default=False,
+        description="Have OpenAI hold arguments to the tools' schemas, where a schema "
+        "can be put in the strict form.",
+    )
+
+
+# owui_manifold.valves =================================================================
+# What the administrator can set, what a user can.
+
+
+class Valves(
+    OversightValves,
+    NetworkValves,
+    StorageValves,
+    ToolValves,
+    HostedValves,
+    AnswerValves,
+    ModelValves,
+    ConnectionValves,
+):
+    """Settings of the administrator, the fields of the last base first.
+
+    That is how pydantic orders them, and the page shows them as they are ordered.
+    """
 
 
 class UserValves(BaseModel):
@@ -5673,26 +10029,39 @@ class UserValves(BaseModel):
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = Field(
         default="inherit", description="How long answers are."
     )
+    WEB_SEARCH: Literal["inherit", "on", "off"] = Field(
+        default="inherit", description="Let the model search the web with OpenAI."
+    )
+    IMAGE_GENERATION: Literal["inherit", "on", "off"] = Field(
+        default="inherit", description="Let the model draw pictures with OpenAI."
+    )
+    CODE_INTERPRETER: Literal["inherit", "on", "off"] = Field(
+        default="inherit", description="Let the model run Python at OpenAI."
+    )
+    SERVICE_TIER: Literal["inherit", "auto", "default", "flex", "priority"] = Field(
+        default="inherit",
+        description="`flex` is cheaper but slower, `priority` faster but dearer.",
+    )
+    SHOW_COST: Literal["inherit", "on", "off"] = Field(
+        default="inherit", description="Show what an answer cost."
+    )
     LOG_LEVEL: Literal["inherit", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = (
         Field(
             default="inherit",
             description="What the pipe writes to the server's log about your chats.",
         )
     )
+    API_KEY: str = Field(
+        default="",
+        description="Your own key for OpenAI, if an administrator allows one: your "
+        "chats are then billed to its account.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
     SHOW_LOG_ON_ERROR: bool = Field(
         default=False,
         description="For administrators: show the log of an answer that failed, as a "
         "source below it.",
     )
-
-
-def clamped(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; what is no number is the default."""
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
 
 
 # owui_manifold.consent ================================================================
@@ -5747,6 +10116,15 @@ FLOOR = (0, 11, 4)
 it replaced the whole chat (models/chats.py:803)."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file to store; `kind` is its MIME type."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
 def require_floor() -> None:
     """Raise InvalidRequest, with a sentence, on an Open WebUI that is too old."""
     version = _host_name("env", "VERSION")
@@ -5766,13 +10144,13 @@ async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
-async def write_chat_key(chat_id: str, key: str, value: Mapping[str, Any]) -> bool:
-    """Replace one top-level key of a chat's JSON; say whether the host stored it.
+async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
+    """Replace top-level keys of a chat's JSON at once; say whether the host stored them.
 
     `touch=False`: keeping items is no activity that moves a chat in the list.
     """
     chats = _host_name("models.chats", "Chats")
-    row = await chats.update_chat_by_id(chat_id, {key: dict(value)}, touch=False)
+    row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
 
@@ -5784,6 +10162,42 @@ def server_secret() -> str:
 async def user_model(user_id: str) -> Any:
     """Return the host's own model of a user, as its functions want it."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
+
+
+async def legacy_model(model_id: str) -> Any:
+    """Return the record of a model whose function calling is legacy, else None."""
+    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    params = row.params.model_dump() if row is not None else {}
+    return row if params.get("function_calling") == "legacy" else None
+
+
+async def make_native(row: Any) -> bool:
+    """Set the function calling of a model to native; say whether the host did.
+
+    Nothing else of its record changes: without grants the host keeps those it has.
+    """
+    kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
+    native = {**row.params.model_dump(), "function_calling": "native"}
+    form = _host_name("models.models", "ModelForm")(**kept, params=native)
+    models = _host_name("models.models", "Models")
+    return await models.update_model_by_id(row.id, form) is not None
+
+
+async def file_row(file_id: str, user: Any) -> Any:
+    """Return the row of a file that `user` may read, or None (utils/files.py:209)."""
+    row = await _host_name("models.files", "Files").get_file_by_id(file_id)
+    if row is None or user is None or not row.path:
+        return None
+    if row.user_id == user.id or user.role == "admin":
+        return row
+    may_read = _host_name("utils.access_control.files", "has_access_to_file")
+    return row if await may_read(file_id, "read", user) else None
+
+
+def stored_bytes(path: str) -> bytes:
+    """Return the bytes of a stored file; it blocks, and may fetch from far away."""
+    storage = _host_name("storage.provider", "Storage")
+    return Path(storage.get_file(path)).read_bytes()
 
 
 async def updated_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
@@ -5838,10 +10252,39 @@ def citation_sources(
     return found
 
 
-async def stored_image(request: Any, url: str, metadata: Any, user: Any) -> str:
+async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
     """Store a picture that a tool returned; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(request, url, metadata, user))
+
+
+async def store_file(
+    request: Any, file: NewFile, place: Mapping[str, str], user: Any
+) -> dict[str, Any] | None:
+    """Store a file as the user's own; return what a message's list of files holds.
+
+    `place` names the saved chat and the message that it belongs to (images.py:526), or
+    nothing. None: the host refused it, for example for its size.
+    """
+    upload = _host_name("routers.files", "upload_file_handler")
+    refused = _host_name("routers.files", "HTTPException")
+    arriving = _host_name("routers.files", "UploadFile")(
+        BytesIO(file.content),
+        filename=file.name,
+        headers={"content-type": file.kind},
+    )
+    try:
+        row = await upload(
+            request, file=arriving, metadata=dict(place), process=False, user=user
+        )
+    except refused:
+        return None
+    if place:
+        chats = _host_name("models.chats", "Chats")
+        await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
+    url = request.app.url_path_for("get_file_content_by_id", id=row.id)
+    about = {"id": row.id, "url": str(url), "name": file.name}
+    return {**about, "content_type": file.kind}
 
 
 def _host_name(module: str, name: str) -> Any:
@@ -5855,24 +10298,205 @@ def _host_name(module: str, name: str) -> Any:
         ) from None
 
 
-# owui_manifold.host_tools =============================================================
-# Tools of the host, run as the host runs them.
-#
-# Functions, OpenAPI and MCP servers and builtin tools are callables, tools of the
-# browser run through the event call (open-webui.md §7); what comes back goes through the
-# host's own functions, so that files, embeds, sources and terminals look the same.
+# owui_manifold.files ==================================================================
+# Stored files, read with the rights of the user who asks.
+
+_MOST_BYTES = 50_000_000
+"""What one request takes of documents, all together."""
+
+_TOO_LARGE = (
+    "With {} the files of this chat come to more than 50 MB, and one request takes no "
+    "more. Attach a smaller file, or start a new chat."
+)
+_STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
+"""How a chat names a stored picture (utils/files.py:36)."""
+
+_Made = TypeVar("_Made")
+
+
+async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
+    """Return what `make` makes of a file's bytes; None where the host lost them.
+
+    Both happen on a thread: the file may be large, and its storage elsewhere.
+    """
+    try:
+        return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
+    except (OSError, RuntimeError):  # the host's storages raise these
+        return None
+
+
+async def read_tool_image(address: str, user: Any) -> Item:
+    """Return a picture of a tool as the next turn will read it, byte for byte."""
+    match = _STORED_ADDRESS.match(address)
+    row = await file_row(match[1], user) if match else None
+    held = await read_file(row, image_data_url) if row else address
+    return tool_image(held or "")
+
+
+async def with_documents(
+    stretches: Sequence[Stretch],
+    attached: Mapping[int, Sequence[Attachment]],
+    user: Any,
+    wanted: str,
+) -> list[Stretch]:
+    """Return a chat with the documents that the model is to read itself.
+
+    `wanted` is `pdf` or `all`. Raises InvalidRequest for one that cannot be sent with
+    the message that is asked.
+    """
+    result, asked = list(stretches), asked_place(stretches)
+    documents = _Documents(user, wanted)
+    for place in sorted(attached):
+        found = [await documents.part(file) for file in attached[place]]
+        parts = [part_or_note(f, is_asked=place == asked) for f in found if f]
+        said = result[place]
+        if parts and isinstance(said, Said):
+            result[place] = with_parts(said, parts)
+    return result
+
+
+class _Documents:
+    """Reads the documents of one request, within what it may hold."""
+
+    def __init__(self, user: Any, wanted: str) -> None:
+        self._user = user
+        self._wanted = wanted
+        self._left = _MOST_BYTES
+
+    async def part(self, file: Attachment) -> Item | str | None:
+        """Return a document, why it cannot be sent, or None if it is not for us."""
+        if file.is_image:
+            return None
+        row = await file_row(file.file_id, self._user)
+        name = file.name or (row.filename if row else "")
+        meta = (row.meta if row else None) or {}
+        kind = self._kind(name, file.content_type or str(meta.get("content_type")))
+        if not kind:
+            return None
+        if row is None:
+            return GONE_FILE.format(name)
+        if int(meta.get("size") or 0) > self._left:
+            return _TOO_LARGE.format(name)
+        return await self._read(row, name, kind)
+
+    async def _read(self, row: Any, name: str, kind: str) -> Item | str:
+        def sized_part(content: bytes) -> tuple[Item, int]:
+            return document_part(name, kind, content), len(content)
+
+        part, size = await read_file(row, sized_part) or (None, 0)
+        if part is None:
+            return GONE_FILE.format(name)
+        if size > self._left:
+            return _TOO_LARGE.format(name)
+        self._left -= size
+        return part
+
+    def _kind(self, name: str, declared: str) -> str:
+        """Return the type of a document that is wanted; else nothing."""
+        kind = document_type(name, declared)
+        return kind if self._wanted == "all" or kind == PDF_TYPE else ""
+
+
+# owui_manifold.result_files ===========================================================
+# The files of a tool's result, shared out between the model, the chat and the page.
+
+File = Mapping[str, Any]
+StoreImage = Callable[[str], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFiles:
+    """Pictures as the model gets them and as the chat stores them; what is shown.
+
+    `unreadable` is how many pictures the model cannot read.
+    """
+
+    for_model: list[Item] = field(default_factory=list)
+    stored: list[Item] = field(default_factory=list)
+    shown: list[File] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+    def output(self, text: str) -> str | list[Item]:
+        """Return the output of the tool: its text, and what the model can see."""
+        return output_with("\n".join([text, *self.unreadable]), self.for_model)
+
+
+async def share_out(
+    files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
+) -> ResultFiles:
+    """Return the files of a result; `store` gives a picture an address of its own.
+
+    One that came with an address is on the card, too (utils/middleware.py:5827). A
+    picture that could not be stored is not written into the row of a chat.
+    """
+    shared = ResultFiles()
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shared.shown.append(file)
+            continue
+        address = await store(url) if url.startswith("data:") else url
+        part = await read_tool_image(address, user)
+        is_readable = item_type(part) == "input_image"
+        if is_readable:
+            shared.for_model.append(part)
+        else:
+            shared.unreadable.append(UNREADABLE_IMAGE)
+        if has_row and address.startswith("data:"):
+            continue
+        if is_readable:
+            shared.stored.append({"type": "input_image", "image_url": address})
+        if address == url or not is_readable:
+            shared.shown.append({**file, "url": address})
+    return shared
+
+
+# owui_manifold.results ================================================================
+# What the host reads in a tool's result: a failure, sources.
 
 _CITED = frozenset(
     {
         "fetch_url",
         "query_chat_files",
         "query_knowledge_files",
-        "search_web",
         "view_file",
         "view_knowledge_file",
     }
 )
 """Builtin tools whose results name sources (utils/middleware.py:450)."""
+
+_ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
+"""How results begin that the host marks as failed (utils/middleware.py:169)."""
+
+
+def cites(name: str, metadata: Mapping[str, Any]) -> bool:
+    """Say whether a tool's result names sources, as far as the model may have any."""
+    found: Any = metadata.get("model")
+    for key in ("info", "meta", "capabilities", "citations"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return name in _CITED and found is not False
+
+
+def is_failure(text: str) -> bool:
+    """Say whether a result tells of an error."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, Mapping):
+        return text.strip().lower().startswith(_ERROR_WORDS)
+    refused = found.get("success") is False or found.get("ok") is False
+    told = found.get("error") or (refused and found.get("message"))
+    failed = str(found.get("status")).strip().lower() in ("error", "failed")
+    return failed or (isinstance(told, str | Mapping | list) and bool(told))
+
+
+# owui_manifold.host_tools =============================================================
+# Tools of the host, run as the host runs them.
+#
+# Functions, OpenAPI and MCP servers and builtin tools are callables, tools of the
+# browser run through the event call (open-webui.md §7); what comes back goes through the
+# host's own functions, so that files, embeds, sources and terminals look the same.
 
 _DISPATCHERS = ("call_tool", "search_tools")
 """Builtin tools that stand for others; none of them may be called through another."""
@@ -5947,6 +10571,8 @@ class HostTools:
         files = self._around.metadata.get("files") or []
         messages = self._around.body.get("messages") or []
         function = await updated_tool(tool["callable"], messages, files)
+        if tool.get("type") == "mcp":
+            return await _answer_of_server(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
@@ -5981,37 +10607,32 @@ class HostTools:
             around.request, name, shown, tool, around.metadata, user
         )
         await tell_terminal(name, params, text, around.event_emitter)
-        sources = []
-        if name in _CITED and text:
-            tool_id = str(tool.get("tool_id") or "")
-            sources = citation_sources(name, params, text, tool_id)
-        pictures, stored, rest = await self._pictures(files, user)
-        card = {"files": rest, "embeds": embeds, "sources": sources, "stored": stored}
-        failed = isinstance(result, Mapping) and set(result) == {"error"}
-        output: str | list[Item] = text
-        if pictures:
-            output = [{"type": "input_text", "text": text}, *pictures]
-        return ToolAnswer(output, failed, {k: v for k, v in card.items() if v})
+        cited = cites(name, around.metadata) and text
+        tool_id = str(tool.get("tool_id") or "")
+        sources = citation_sources(name, params, text, tool_id) if cited else []
+        store = partial(stored_image, around.request, around.metadata, user)
+        has_row = names_a_row(str(around.metadata.get("chat_id") or ""))
+        shared = await share_out(files, store, user, has_row=has_row)
+        card = {"files": shared.shown, "stored": shared.stored}
+        card |= {"embeds": embeds, "sources": sources}
+        filled = {key: value for key, value in card.items() if value}
+        return ToolAnswer(shared.output(text), is_failure(text), filled)
 
-    async def _pictures(
-        self, files: list[dict[str, Any]], user: Any
-    ) -> tuple[list[Item], list[Item], list[dict[str, Any]]]:
-        """Return pictures for the model, the same as they are stored, and the rest."""
-        for_model: list[Item] = []
-        stored: list[Item] = []
-        rest: list[dict[str, Any]] = []
-        around = self._around
-        for file in files:
-            url = str(file.get("url") or "")
-            if file.get("type") != "image" or not url.startswith("data:"):
-                rest.append(file)
-                continue
-            address = await stored_image(around.request, url, around.metadata, user)
-            for_model.append(
-                {"type": "input_image", "detail": "auto", "image_url": url}
-            )
-            stored.append({"type": "input_image", "image_url": address})
-        return for_model, stored, rest
+
+async def _answer_of_server(
+    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+) -> Any:
+    """Return what an MCP server says, also of a call that failed.
+
+    That is meant for the model; the host raises it as a bare Exception
+    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
+    """
+    try:
+        return await function(**params)
+    except Exception as error:
+        if type(error) is Exception:
+            return {"error": str(error)}
+        raise
 
 
 def _json(text: object) -> object:
@@ -6057,23 +10678,24 @@ class Lessons:
     def __init__(self) -> None:
         """Know nothing yet."""
         self._by_account: dict[str, Learned] = {}
+        self._told: set[str] = set()
 
     def of(self, endpoint: Endpoint) -> Learned:
         """Return what this key has been refused at this address."""
-        return self._by_account.get(_account(endpoint), Learned())
+        return self._by_account.get(endpoint.account(), Learned())
+
+    def is_news(self, text: str) -> bool:
+        """Say whether `text` has not been told yet; from now on it has."""
+        is_new = text not in self._told
+        self._told.add(text)
+        return is_new
 
     def note(self, endpoint: Endpoint, cause: str) -> None:
         """Remember a refusal by its cause; others concern one request alone."""
         if cause in ("summary", "stream"):
             known = self.of(endpoint)
             learned = replace(known, **{cause: True})
-            self._by_account[_account(endpoint)] = learned
-
-
-def _account(endpoint: Endpoint) -> str:
-    """Return a name for an account that does not tell its key."""
-    told = f"{endpoint.base_url}\n{endpoint.organization}\n{endpoint.api_key}"
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()
+            self._by_account[endpoint.account()] = learned
 
 
 # owui_manifold.log ====================================================================
@@ -6166,42 +10788,6 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# owui_manifold.offers =================================================================
-# The tools that a request offers to the model.
-
-
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """Tools in the API's form, under the names that it allows.
-
-    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
-    """
-
-    items: Sequence[Item] = ()
-    names: ToolNames = field(default_factory=ToolNames)
-    choice: Any = None
-
-
-def offered_tools(
-    body: Mapping[str, Any], model: ResolvedModel, valves: Valves
-) -> Offered:
-    """Return the tools of a chat: the host's, then those that filters added.
-
-    Raises InvalidRequest for a tool without a name and for a choice that names none.
-    """
-    groups = [body.get(key) for key in ("tools", "extra_tools")]
-    specs = [spec for group in groups if isinstance(group, list) for spec in group]
-    if not specs or not model.facts.functions:
-        return Offered()
-    strict = valves.ENABLE_STRICT_TOOL_CALLING
-    tools = merged_tools(responses_tools(specs, strict=strict))
-    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
-    names = ToolNames(tuple(str(tool["name"]) for tool in called))
-    items = names.sent_tools(tools)
-    choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
-    return Offered(items, names, choice)
-
-
 # owui_manifold.rounds =================================================================
 # What one round of tools leaves for the next, inside one request of the host.
 #
@@ -6217,12 +10803,14 @@ _ATTRIBUTE = "openai_responses_rounds"
 class Round:
     """The end of a round whose calls the host is to run.
 
-    `sent` and `received` are input items; `pending` waits for its marker.
+    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
+    the keys of the sources that the page has.
     """
 
     sent: tuple[Item, ...]
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
+    cited: tuple[str, ...] = ()
 
 
 def remember_round(state: Any, message_id: str, ended: Round) -> None:
@@ -6237,23 +10825,679 @@ def last_round(state: Any, message_id: str) -> Round | None:
     return found if isinstance(found, Round) else None
 
 
+def sources_so_far(
+    state: Any, message_id: str, metadata: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return the keys of the sources that the page has of a message already.
+
+    Those that the host retrieved come first (utils/middleware.py:2970).
+    """
+    before = last_round(state, message_id)
+    return before.cited if before else source_keys(metadata.get("sources") or ())
+
+
 def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
     outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
-    calls = [item["call_id"] for item in ended.received if is_call(item)]
+    calls = [item["call_id"] for item in open_calls(ended.received)]
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
-    answers = [output_item(outputs[call_id]) for call_id in calls]
-    return [*ended.sent, *ended.received, *answers]
+    answers = [output_item(outputs[call_id], ended.received) for call_id in calls]
+    return since_compaction(settled([*ended.sent, *ended.received, *answers]))
+
+
+# owui_manifold.sealing ================================================================
+# Kept items, encrypted at rest.
+#
+# Fernet (AES-128-CBC with HMAC-SHA256) of the package `cryptography`, which every Open
+# WebUI has; it is looked up at use, so that a server without it still loads the pipe.
+
+_SEALED = "sealed"
+_PURPOSE = b"openai_responses_pipe kept items\x00"
+"""The key may be the server's own secret, which also signs its sessions: the digest
+that is used here is of no use there."""
+
+
+class Seal:
+    """Encrypts and reads back the values of message keys."""
+
+    def __init__(self, secret: str) -> None:
+        """Derive the key from `secret`; raises InvalidRequest without `cryptography`."""
+        try:
+            fernet = import_module("cryptography.fernet")
+        except ImportError:
+            raise InvalidRequest(
+                "STORE_ENCRYPTION is on, but this server lacks the package "
+                "cryptography. An administrator has to install it or turn the valve "
+                "off."
+            ) from None
+        digest = hashlib.sha256(_PURPOSE + secret.encode("utf-8")).digest()
+        self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
+        self._unreadable = fernet.InvalidToken
+
+    def close(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `value` as it is stored."""
+        token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
+        return {"__v": value.get("__v"), _SEALED: token.decode("ascii")}
+
+    def open(self, value: object) -> object:
+        """Return a stored value in clear; one sealed with another key is empty."""
+        if not is_sealed(value):
+            return value
+        try:
+            return json.loads(self._fernet.decrypt(str(value[_SEALED]).encode()))
+        except (self._unreadable, ValueError):
+            return {}
+
+
+def is_sealed(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Say whether a stored value is encrypted."""
+    return isinstance(value, Mapping) and _SEALED in value
+
+
+# owui_manifold.store ==================================================================
+# Kept items, written to and read from the chat's row.
+
+_HISTORY = "history"
+
+
+class ChatStore:
+    """What is kept of one chat; writes go to the key of one message.
+
+    With the first of them goes what is to be tidied up of messages that are over.
+
+    `messages` are the chat's own, as the host stores them, by their ids; `sent` is
+    what earlier runs sent beside them, by the ids of the answers; `marks` says whether
+    a marker names what was written.
+    """
+
+    marks = True
+
+    def __init__(
+        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+    ) -> None:
+        """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
+        self.records = read_records(chat)
+        self.messages = _messages_of(chat)
+        self.sent = read_sent(chat)
+        self._has_news = False
+        self._caller = caller
+        self._seal = seal
+        self._key = message_key(caller.message_id)
+        in_answers = kept_values(self.messages)  # the host takes those along
+        keys = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        self._untidy = {key: chat[key] for key in keys}
+        self._dead = set(dead_in(chat.get(self._key)))
+        self._own = {
+            ulid: record
+            for ulid, record in self.records.items()
+            if record.message_id == caller.message_id
+        }
+
+    async def write(self, record: Record) -> bool:
+        """Store `record` and say whether the host did; only then show its marker."""
+        own = {**self._own, record.ulid: record}
+        if not await self._write(write_records(own, self._dead)):
+            return False
+        self._own = own
+        return True
+
+    def keep_sent(self, sent: Sent) -> None:
+        """Take what this run sends beside the chat; the next write stores it."""
+        if sent != Sent():
+            self.sent[self._caller.message_id] = sent
+            self._has_news = True
+
+    async def write_rest(self) -> None:
+        """Store what no record took with it."""
+        if self._has_news:
+            await self._write(write_records(self._own, self._dead))
+
+    async def bury_reasoning(self) -> None:
+        """Note that no reasoning kept so far in this chat is to be sent again."""
+        dying = dying_in(self.records)
+        if dying:
+            self._dead |= dying
+            await self._write(write_records(self._own, self._dead))
+
+    async def _write(self, value: Mapping[str, Any]) -> bool:
+        value = self._with_news(value)
+        room = MAX_STORED_KB * 1024 - stored_size(value)
+        others = tidied(self._untidy, self.messages, self._key, room)
+        values = {**others, self._key: value}
+        stored = {key: self._closed(one) for key, one in values.items()}
+        if not await write_chat_keys(self._caller.chat_id, stored):
+            return False
+        self._untidy = {}
+        return True
+
+    def _with_news(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._has_news = False
+        return with_sent(value, self.sent.get(self._caller.message_id))
+
+    def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._seal.close(value) if self._seal else value
+
+    def unshown(self) -> list[Kept]:
+        """Return what the answer's own output is to hold and does not yet."""
+        return []
+
+    def runs(self, rewritten: str) -> list[list[Item]]:
+        """Return the stored output of each run of this branch.
+
+        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        """
+        return stored_runs(self.messages, self._caller.message_id, rewritten)
+
+
+class OutputStore(ChatStore):
+    """Leaves the row alone: what is kept goes into the answer's own output."""
+
+    marks = False
+
+    def __init__(
+        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+    ) -> None:
+        """Begin with what `chat` holds, of either carrier."""
+        super().__init__(caller, chat, seal)
+        self._unshown: list[Kept] = []
+
+    async def write(self, record: Record) -> bool:
+        """Give `record` to the answer."""
+        self._give(record.ulid, {record.ulid: record})
+        return True
+
+    async def write_rest(self) -> None:
+        """Give the answer what no record took with it."""
+        if self._has_news:
+            self._give(new_ulid(), {})
+
+    async def bury_reasoning(self) -> None:
+        """Note in the answer what is not to be sent again."""
+        dying = dying_in(self.records)
+        self._dead |= dying
+        if dying:
+            self._give(new_ulid(), {})
+
+    def unshown(self) -> list[Kept]:
+        """Return what was given since this was asked last."""
+        given, self._unshown = self._unshown, []
+        return given
+
+    def _give(self, ulid: str, records: Mapping[str, Record]) -> None:
+        value = write_records(records, self._dead)
+        if self._has_news:
+            value = {**self._with_news(value), "message_id": self._caller.message_id}
+        self._unshown.append(Kept(ulid, self._closed(value)))
+
+
+async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
+    """Return the store of the caller's own chat, or None when it has no row."""
+    if not caller.may_have_row:
+        return None
+    chat = await read_chat(caller.chat_id, caller.user_id)
+    if chat is None:
+        return None
+    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
+    kept |= kept_values(_messages_of(chat))
+    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
+    if valves.STORE_ENCRYPTION == "on":
+        seal = _seal(valves)
+        return store(caller, _opened(kept, seal), seal)
+    if not any(map(is_sealed, kept.values())):
+        return store(caller, kept)
+    try:
+        return store(caller, _opened(kept, _seal(valves)))
+    except InvalidRequest:  # unreadable items are no reason to stop a chat
+        return store(caller, kept)
+
+
+def dying_in(records: Mapping[str, Record]) -> set[str]:
+    """Return the ids of the records that only their maker can read."""
+    return {
+        ulid for ulid, record in records.items() if any(map(is_bound, record.payload))
+    }
+
+
+def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the messages of a chat as the host stores them, by their ids."""
+    history = chat.get(_HISTORY)
+    messages = history.get("messages") if isinstance(history, Mapping) else None
+    return messages if isinstance(messages, Mapping) else {}
+
+
+def _opened(kept: Mapping[str, Any], seal: Seal) -> dict[str, Any]:
+    return {key: seal.open(value) for key, value in kept.items()}
+
+
+def _seal(valves: Valves) -> Seal:
+    """Return the seal of this server; raises InvalidRequest where there can be none."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    if not secret:
+        raise InvalidRequest(
+            "STORE_ENCRYPTION needs a key. An administrator has to set "
+            "STORE_ENCRYPTION_KEY in the valves of this pipe."
+        )
+    return Seal(secret)
+
+
+# owui_manifold.job ====================================================================
+# One call of the pipe: what was asked, and the request that it comes to.
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call of the pipe: what the host passes, and where to write lines.
+
+    `state` is the state of the host's request; `lessons` and `threads` are those of
+    the pipe.
+    """
+
+    body: Mapping[str, Any]
+    caller: Caller
+    valves: Valves
+    user_valves: UserValves
+    state: Any
+    lessons: Lessons
+    log: RunLog
+    around: Surroundings
+    threads: Executor
+
+    @property
+    def known_sources(self) -> Sequence[str]:
+        """The keys of the sources that the page has of the message already."""
+        message_id = self.caller.message_id
+        return sources_so_far(self.state, message_id, self.around.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One request, and where its answer is kept.
+
+    `store` is None where nothing is kept; `before` is the round of the host's tools
+    that this call goes on from; without a `toolset` nothing is answered here; `notices`
+    are sentences for the person who asked.
+    """
+
+    asked: Asked
+    request: ResponsesRequest
+    endpoint: Endpoint
+    origin: Origin
+    limits: Limits
+    store: ChatStore | None = None
+    before: Round | None = None
+    toolset: Toolset | None = None
+    notices: tuple[str, ...] = ()
+
+    @property
+    def runs_calls(self) -> bool:
+        """Whether calls are answered here; if not, they are the host's."""
+        return self.toolset is not None and self.toolset.runs_calls
+
+
+def model_of(asked: Asked) -> ResolvedModel:
+    """Return the model that was asked, by what the administrator says of it first."""
+    return resolve_overridden(asked.caller.model, overrides_of(asked.valves))
+
+
+def overrides_of(valves: Valves) -> Overrides:
+    """Return what MODEL_OVERRIDES_JSON says; raises InvalidRequest."""
+    return read_overrides(valves.MODEL_OVERRIDES_JSON)
+
+
+def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a body; no list of them is none."""
+    messages = body.get("messages")
+    return messages if isinstance(messages, list) else []
+
+
+# owui_manifold.made_files =============================================================
+# What a run makes, stored in the host before it is shown.
+#
+# An event goes in, the same event with a `card` comes out (`owui_chat.made`).
+
+_MOST_FETCHED = 32 * 1024**2
+_MOST_FILES = 20
+
+_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
+_GONE = "{} could not be fetched: the container that held it has expired."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} MB."
+_NOT_FETCHED = "{} could not be fetched from where the code ran."
+
+
+class MadeFiles:
+    """Stores the pictures and files of one run, each content once."""
+
+    def __init__(self, job: Job, connections: Connections) -> None:
+        """Store for the user who asks, beside the message that is being written."""
+        self._job = job
+        self._connections = connections
+        self._stored: dict[str, Item | None] = {}
+
+    async def stored(self, event: RunEvent) -> RunEvent | None:
+        """Return `event` with what was stored for it; None for what is not shown.
+
+        Unfinished pictures replace each other only in saved chats; in temporary ones
+        the page would add them up.
+        """
+        if isinstance(event, Pictured):
+            return event if self._job.asked.caller.may_have_row else None
+        if not isinstance(event, ItemEnded) or self._job.asked.around.request is None:
+            return event
+        card = await self._card(event.item)
+        return replace(event, card=card) if card else event
+
+    async def _card(self, item: Item) -> Mapping[str, Any]:
+        """Return what to show beside an item.
+
+        Callers over HTTP get pictures whole, and files where there is a stream to put
+        their addresses below the text.
+        """
+        caller = self._job.asked.caller
+        host_reads = caller.host_reads
+        if is_drawing(item) and host_reads and item.get("result"):
+            return await self._pictures([picture_url(item)])
+        if item_type(item) == "code_interpreter_call" and host_reads:
+            outputs = content_parts(item.get("outputs"))
+            return await self._pictures(str(part.get("url")) for part in outputs)
+        cited = cited_files(item) if host_reads or caller.streams else []
+        if item_type(item) == "message" and cited:
+            return await self._cited(cited[:_MOST_FILES], message_text(item))
+        return {}
+
+    async def _pictures(self, urls: Iterable[str]) -> Mapping[str, Any]:
+        files: list[Item] = []
+        notes: list[str] = []
+        for url in urls:
+            kind, content = await asyncio.to_thread(_read_data_url, url)
+            if content:
+                name = f"picture{mimetypes.guess_extension(kind) or '.png'}"
+                stored = await self._store(NewFile(name, kind, content))
+                files += [stored] if stored else []
+                notes += [] if stored else [_NOT_STORED.format("The picture")]
+        return _made_card(files=files, notes=notes)
+
+    async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
+        """Return the card of a text that names files in a container."""
+        files: list[Item] = []
+        notes: list[str] = []
+        links: dict[str, str] = {}
+        # Nobody reads the answer's own stream meanwhile.
+        patience = Timeouts(first_event=self._job.limits.timeouts.idle / 2)
+        deadlines = Deadlines(patience)
+        shown = {file["id"] for file in self._stored.values() if file}
+        for citation in cited:
+            name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
+            stored = await self._fetched(citation, name, deadlines)
+            addresses = addresses_of(text, name)
+            if isinstance(stored, str):
+                notes.append(f"*{stored}*")
+                continue
+            links |= {address: str(stored["url"]) for address in addresses}
+            if stored["type"] == "image":
+                files += [] if stored["id"] in shown else [stored]
+                shown.add(stored["id"])
+            elif not addresses:
+                notes.append(f"[{name}]({stored['url']})")
+        return _made_card(files=files, notes=notes, links=links)
+
+    async def _fetched(
+        self, citation: Item, name: str, deadlines: Deadlines
+    ) -> Item | str:
+        """Return a stored file of a container, or why there is none."""
+        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        try:
+            content = await container_file(
+                self._job.endpoint, self._connections, ids, _MOST_FETCHED, deadlines
+            )
+        except UnreadableAnswer:
+            return _TOO_BIG.format(name)
+        except ResponsesError as error:
+            self._job.asked.log.line("WARNING", f"no container file: {error}")
+            gone = isinstance(error, ApiRefused) and error.setback.status == 404
+            return (_GONE if gone else _NOT_FETCHED).format(name)
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
+            name
+        )
+
+    async def _store(self, file: NewFile) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once."""
+        digest = await asyncio.to_thread(_fingerprint, file.content)
+        if digest not in self._stored:
+            caller, around = self._job.asked.caller, self._job.asked.around
+            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = place if caller.may_have_row else {}
+            user = await user_model(caller.user_id)
+            made = await store_file(around.request, file, saved, user)
+            kind = "image" if file.kind.startswith("image/") else "file"
+            self._stored[digest] = {"type": kind, **made} if made else None
+        return self._stored[digest]
+
+
+def _made_card(**held: object) -> Mapping[str, Any]:
+    return {name: value for name, value in held.items() if value}
+
+
+def _fingerprint(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_data_url(url: str) -> tuple[str, bytes]:
+    """Return the type and the bytes of a picture; no bytes for any other address."""
+    head, _, encoded = url.partition(";base64,")
+    kind = head.removeprefix("data:")
+    if not head.startswith("data:image/"):
+        return kind, b""
+    try:
+        return kind, base64.b64decode(encoded)
+    except binascii.Error:
+        return kind, b""
+
+
+# owui_manifold.legacy =================================================================
+# Models whose tools the host calls in its older way, before the model is asked.
+
+_HOW = (
+    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
+    "and without its reasoning."
+)
+_ADVICE = (
+    " Set Function Calling to Native in the model's advanced parameters, or switch on "
+    "AUTO_NATIVE_TOOLS in the valves of this pipe."
+)
+_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
+
+
+async def legacy_notices(asked: Asked) -> list[str]:
+    """Tell an administrator once of a model that is set so; change it if they wish.
+
+    What a user chose for a chat of their own is left alone.
+    """
+    metadata, lessons = asked.around.metadata, asked.lessons
+    params = metadata.get("params")
+    way = params.get("function_calling") if isinstance(params, Mapping) else None
+    if asked.caller.task or way != "legacy":
+        return []
+    model_id = str(metadata.get("model_id") or asked.caller.host_model)
+    row = await legacy_model(model_id)
+    if row is None:
+        return []
+    changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    notice = _HOW + (_DONE if changed else _ADVICE)
+    if lessons.is_news(f"log: {model_id}: {notice}"):
+        asked.log.line("WARNING", f"{model_id}: {notice}")
+    is_shown = asked.caller.is_admin and lessons.is_news(f"chat: {model_id}: {notice}")
+    return [notice] if is_shown else []
+
+
+# owui_manifold.permitted ==============================================================
+# What a user may choose for themselves.
+
+_CHOICES: Mapping[str, str] = {
+    "effort": "REASONING_EFFORT",
+    "summary": "REASONING_SUMMARY",
+    "verbosity": "VERBOSITY",
+    "web_search": "WEB_SEARCH",
+    "code_interpreter": "CODE_INTERPRETER",
+    "image_generation": "IMAGE_GENERATION",
+    "service_tier": "SERVICE_TIER",
+    "show_cost": "SHOW_COST",
+    "log_level": "LOG_LEVEL",
+}
+"""The words of USER_MAY_CHANGE, with the valve that each allows."""
+
+
+def permitted_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+    """Return a user's settings without those that are not theirs to change.
+
+    An administrator may change them all.
+    """
+    words = _words_of(valves)
+    if is_admin or "all" in words:
+        return user
+    kept = {valve for word, valve in _CHOICES.items() if word in words}
+    fields = UserValves.model_fields
+    reset = {v: fields[v].default for v in _CHOICES.values() if v not in kept}
+    return user.model_copy(update=reset)
+
+
+def permission_complaint(valves: Valves) -> str:
+    """Return what is wrong with USER_MAY_CHANGE, or nothing."""
+    unknown = sorted(_words_of(valves) - {*_CHOICES, "all", "nothing"})
+    if not unknown:
+        return ""
+    return (
+        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
+        f"from {', '.join(_CHOICES)}, all, nothing."
+    )
+
+
+def _words_of(valves: Valves) -> set[str]:
+    return {word.strip().lower() for word in valves.USER_MAY_CHANGE.split(",")} - {""}
+
+
+# owui_manifold.remote_notices =========================================================
+# What an administrator learns of REMOTE_MCP_SERVERS_JSON: in the log and in the chat.
+
+
+def remote_notices(job: Job) -> list[str]:
+    """Write what is wrong with the servers to the log; return what this chat shows.
+
+    Only administrators are shown anything. What keeps a server out is told at every
+    answer, what of one is not sent once to the log and once in a chat.
+    """
+    asked = job.asked
+    if asked.caller.task or job.before:
+        return []
+    servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
+    is_news, is_admin = asked.lessons.is_news, asked.caller.is_admin
+    shown = [*servers.complaints] if is_admin else []
+    written = [*servers.complaints]
+    for note in servers.notes:
+        written += [note] if is_news(f"log: {note}") else []
+        shown += [note] if is_admin and is_news(f"chat: {note}") else []
+    for line in written:
+        asked.log.line("WARNING", line)
+    return shown
+
+
+# owui_manifold.wishes =================================================================
+# What a person switched on in the composer, told by the companion filter.
+#
+# It stands in `__metadata__["openai_responses"]`: `version`, `web_search`,
+# `code_interpreter` (true) and `thinking` (an effort).
+
+_KEY = "openai_responses"
+_WISHES_VERSION = 1
+_SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
+
+OTHER_VERSION = (
+    "The filter OpenAI Responses Controls is of another version than this pipe, so its "
+    "switches do nothing. An administrator has to install both from the same release."
+)
+
+
+def with_wishes(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
+    """Return a user's settings as the switches change them for this message."""
+    told = metadata.get(_KEY)
+    if not isinstance(told, Mapping) or told.get("version") != _WISHES_VERSION:
+        return user
+    wishes = {valve: "on" for switch, valve in _SWITCHES.items() if told.get(switch)}
+    if told.get("thinking") in REASONING_EFFORTS:
+        wishes["REASONING_EFFORT"] = str(told["thinking"])
+    return user.model_copy(update=wishes)
+
+
+def is_of_another_version(metadata: Mapping[str, Any]) -> bool:
+    """Say whether a filter spoke that this pipe does not understand."""
+    told = metadata.get(_KEY)
+    return isinstance(told, Mapping) and told.get("version") != _WISHES_VERSION
+
+
+# owui_manifold.notices ================================================================
+# What a person is told above an answer, before it begins.
+
+
+async def notices_of(job: Job) -> list[str]:
+    """Return the sentences to show; tasks and later rounds of tools have none."""
+    asked = job.asked
+    if asked.caller.task or job.before:
+        return []
+    retirement = retirement_notice(model_of(asked), utc_today())
+    return [
+        *job.notices,
+        *([retirement] if retirement else []),
+        *remote_notices(job),
+        *await legacy_notices(asked),
+        *(_mistakes(job) if asked.caller.is_admin else []),
+    ]
+
+
+def _mistakes(job: Job) -> list[str]:
+    """Return what an administrator has to put right."""
+    asked = job.asked
+    other = is_of_another_version(asked.around.metadata)
+    found = [permission_complaint(asked.valves), OTHER_VERSION if other else ""]
+    return [sentence for sentence in found if sentence]
+
+
+# owui_manifold.pricing ================================================================
+# What an answer cost, where the administrator or the user wants to see it.
+
+_STANDARD_TIERS = (None, "auto", "default")
+
+
+def priced(job: Job, ended: RunEnded) -> RunEnded:
+    """Return the end of a run with its cost, if it is shown and can be known.
+
+    The prices are those of the standard tier; valves that cannot be read leave only a
+    line in the log, because the answer is there.
+    """
+    valves, request = job.asked.valves, job.request
+    own_choice = job.asked.user_valves.SHOW_COST
+    shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
+    if not shown or ended.usage is None:
+        return ended
+    if request.service_tier not in _STANDARD_TIERS:
+        return ended
+    try:
+        own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
+        facts = resolve_overridden(request.model, overrides_of(valves)).facts
+    except InvalidRequest as error:
+        job.asked.log.line("WARNING", str(error))
+        return ended
+    prices = own.get(request.model, facts.prices)
+    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
 
 
 # owui_manifold.settings ===============================================================
 # What the valves come to for one request.
 
 
-def endpoint_of(valves: Valves) -> Endpoint:
+def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
-    key = valves.effective_key()
+    key = own_key or valves.effective_key()
     if not key:
         raise InvalidRequest(
             "This pipe has no API key yet. An administrator has to set API_KEY in the "
@@ -6309,6 +11553,7 @@ def chosen_settings(
     streams: bool,
     tools: Sequence[Item],
     refused: Learned,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Return what holds for one request; a user's own choice wins.
 
@@ -6324,6 +11569,7 @@ def chosen_settings(
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=defaults or {},
     )
 
 
@@ -6332,8 +11578,10 @@ def toolset_of(
     tools: CallableTools,
     approver: Approver,
     log: Callable[[str], object],
+    *,
+    runs_calls: bool = True,
 ) -> Toolset:
-    """Return what a run needs to answer calls itself."""
+    """Return what a run needs to answer calls itself, or to leave them to others."""
     return Toolset(
         tools,
         approver,
@@ -6346,6 +11594,7 @@ def toolset_of(
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
+        runs_calls=runs_calls,
     )
 
 
@@ -6354,7 +11603,7 @@ def log_level(valves: Valves, user: UserValves) -> str:
     return _chosen(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
 
 
-def secrets_of(valves: Valves) -> list[str]:
+def secrets_of(valves: Valves, user: UserValves) -> list[str]:
     """Return the texts that must be in no line and no chat."""
     try:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
@@ -6362,7 +11611,9 @@ def secrets_of(valves: Valves) -> list[str]:
         headers = [valves.EXTRA_HEADERS]
     proxy = url_parts(valves.PROXY.strip())
     password = unquote(proxy.password or "") if proxy else ""
-    secrets = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *headers]
+    secrets = [valves.effective_key(), user.API_KEY.strip(), *headers]
+    secrets.append(valves.STORE_ENCRYPTION_KEY)
+    secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
     return [text for text in (*secrets, valves.PROXY, password) if text.strip()]
 
 
@@ -6370,253 +11621,53 @@ def _chosen(user: str, administrator: str | None) -> str | None:
     return administrator if user == "inherit" else user
 
 
-# owui_manifold.sealing ================================================================
-# Kept items, encrypted at rest.
-#
-# Fernet (AES-128-CBC with HMAC-SHA256) of the package `cryptography`, which every Open
-# WebUI has; it is looked up at use, so that a server without it still loads the pipe.
+# owui_manifold.accounts ===============================================================
+# Whose key a request is sent with: the pipe's, or the own one of the user who asks.
 
-_SEALED = "sealed"
-_PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions: the digest
-that is used here is of no use there."""
-
-
-class Seal:
-    """Encrypts and reads back the values of message keys."""
-
-    def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest without `cryptography`."""
-        try:
-            fernet = import_module("cryptography.fernet")
-        except ImportError:
-            raise InvalidRequest(
-                "STORE_ENCRYPTION is on, but this server lacks the package "
-                "cryptography. An administrator has to install it or turn the valve "
-                "off."
-            ) from None
-        digest = hashlib.sha256(_PURPOSE + secret.encode("utf-8")).digest()
-        self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
-        self._unreadable = fernet.InvalidToken
-
-    def close(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` as it is stored."""
-        token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
-        return {"__v": value.get("__v"), _SEALED: token.decode("ascii")}
-
-    def open(self, value: object) -> object:
-        """Return a stored value in clear; one sealed with another key is empty."""
-        if not is_sealed(value):
-            return value
-        try:
-            return json.loads(self._fernet.decrypt(str(value[_SEALED]).encode()))
-        except (self._unreadable, ValueError):
-            return {}
+_NO_OWN_KEY = (
+    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
+    "this pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_WRONG_OWN_KEY = (
+    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
+    "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_BILLED_HEADERS = frozenset(
+    {"authorization", "api-key", "openai-organization", "openai-project"}
+)
+_UNAUTHORIZED = 401
 
 
-def is_sealed(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Say whether a stored value is encrypted."""
-    return isinstance(value, Mapping) and _SEALED in value
+def own_key(asked: Asked) -> str:
+    """Return the user's own key, if the administrator lets them use one."""
+    allowed = asked.valves.USER_API_KEYS != "off"
+    return asked.user_valves.API_KEY.strip() if allowed else ""
 
 
-# owui_manifold.store ==================================================================
-# Kept items, written to and read from the chat's row.
+def asked_endpoint(asked: Asked) -> Endpoint:
+    """Return where a user's requests go; raises InvalidRequest for what cannot work.
 
-
-class ChatStore:
-    """What is kept of one chat; writes go to the key of one message alone."""
-
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
-    ) -> None:
-        """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
-        self.records = read_records(chat)
-        self._caller = caller
-        self._seal = seal
-        self._key = message_key(caller.message_id)
-        self._dead = set(dead_in(chat.get(self._key)))
-        self._own = {
-            ulid: record
-            for ulid, record in self.records.items()
-            if record.message_id == caller.message_id
-        }
-
-    async def write(self, record: Record) -> bool:
-        """Store `record` and say whether the host did; only then show its marker."""
-        own = {**self._own, record.ulid: record}
-        if not await self._write(write_records(own, self._dead)):
-            return False
-        self._own = own
-        return True
-
-    async def bury_reasoning(self) -> None:
-        """Note that no reasoning kept so far in this chat is to be sent again."""
-        dying = {
-            ulid
-            for ulid, record in self.records.items()
-            if any(map(is_reasoning, record.payload))
-        }
-        if dying:
-            self._dead |= dying
-            await self._write(write_records(self._own, self._dead))
-
-    async def _write(self, value: Mapping[str, Any]) -> bool:
-        stored = self._seal.close(value) if self._seal else value
-        return await write_chat_key(self._caller.chat_id, self._key, stored)
-
-
-async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None when it has no row."""
-    if not caller.may_have_row:
-        return None
-    chat = await read_chat(caller.chat_id, caller.user_id)
-    if chat is None:
-        return None
-    kept = {key: value for key, value in chat.items() if is_pipe_key(key)}
-    if valves.STORE_ENCRYPTION == "on":
-        seal = _seal(valves)
-        return ChatStore(caller, _opened(kept, seal), seal)
-    if not any(map(is_sealed, kept.values())):
-        return ChatStore(caller, kept)
-    try:
-        return ChatStore(caller, _opened(kept, _seal(valves)))
-    except InvalidRequest:  # unreadable items are no reason to stop a chat
-        return ChatStore(caller, kept)
-
-
-def _opened(kept: Mapping[str, Any], seal: Seal) -> dict[str, Any]:
-    return {key: seal.open(value) for key, value in kept.items()}
-
-
-def _seal(valves: Valves) -> Seal:
-    """Return the seal of this server; raises InvalidRequest where there can be none."""
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret:
-        raise InvalidRequest(
-            "STORE_ENCRYPTION needs a key. An administrator has to set "
-            "STORE_ENCRYPTION_KEY in the valves of this pipe."
-        )
-    return Seal(secret)
-
-
-# owui_manifold.job ====================================================================
-# What one call of the pipe comes to: a request that is ready to be sent.
-
-_EFFORT_KEYS = ("reasoning", "reasoning_effort")
-_TOOL_KEYS = ("tools", "tool_choice", "parallel_tool_calls")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One call of the pipe: what the host passes, and where to write lines.
-
-    `state` is the state of the host's request; `lessons` and `threads` are those of
-    the pipe.
+    What names the account of the administrator goes with the administrator's key only.
     """
-
-    body: Mapping[str, Any]
-    caller: Caller
-    valves: Valves
-    user_valves: UserValves
-    state: Any
-    lessons: Lessons
-    log: RunLog
-    around: Surroundings
-    threads: Executor
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One request, and where its answer is kept.
-
-    `store` is None where nothing is kept; `before` is the round of the host's tools
-    that this call goes on from; without a `toolset` calls are the host's to answer.
-    """
-
-    asked: Asked
-    request: ResponsesRequest
-    endpoint: Endpoint
-    origin: Origin
-    limits: Limits
-    store: ChatStore | None = None
-    before: Round | None = None
-    toolset: Toolset | None = None
+    key = own_key(asked)
+    if not key:
+        if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
+            raise InvalidRequest(_NO_OWN_KEY)
+        return endpoint_of(asked.valves)
+    endpoint = endpoint_of(asked.valves, key)
+    rest = {
+        name: text
+        for name, text in endpoint.extra_headers.items()
+        if name.lower() not in _BILLED_HEADERS
+    }
+    return replace(endpoint, organization="", project="", extra_headers=rest)
 
 
-async def prepare_chat(asked: Asked) -> Job:
-    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
-    require_floor()
-    model = resolve_model(asked.caller.model)
-    endpoint = endpoint_of(asked.valves)
-    origin = Origin(model.family, endpoint.host)
-    instructions, stretches = read_messages(_messages(asked.body))
-    store = await open_store(asked.caller, asked.valves)
-    before = last_round(asked.state, asked.caller.message_id)
-    items = _input(asked, stretches, store, before, origin)
-    tools = offered_tools(asked.body, model, asked.valves)
-    settings = chosen_settings(
-        asked.valves,
-        asked.user_valves,
-        streams=asked.caller.streams,
-        tools=tools.items,
-        refused=asked.lessons.of(endpoint),
-    )
-    body = {**asked.body, "tool_choice": tools.choice}
-    request = build_request(model, instructions, items, body, settings)
-    limits = limits_of(asked.valves, tools_ran=before is not None)
-    toolset = _toolset(asked, tools)
-    return Job(asked, request, endpoint, origin, limits, store, before, toolset)
-
-
-def prepare_task(asked: Asked) -> Job:
-    """Return the job for a title, tags or the like: short, without tools or memory."""
-    require_floor()
-    model = resolve_model(asked.caller.model)
-    endpoint = endpoint_of(asked.valves)
-    origin = Origin(model.family, endpoint.host)
-    messages = task_messages(_messages(asked.body))
-    instructions, stretches = read_messages(messages)
-    dropped = (*_EFFORT_KEYS, *_TOOL_KEYS)
-    body = {key: value for key, value in asked.body.items() if key not in dropped}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(stretches, {}, None)
-    request = build_request(model, instructions, items, body, settings)
-    return Job(
-        asked, request, endpoint, origin, limits_of(asked.valves, tools_ran=False)
-    )
-
-
-def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    messages = body.get("messages")
-    return messages if isinstance(messages, list) else []
-
-
-def _input(
-    asked: Asked,
-    stretches: list[Stretch],
-    store: ChatStore | None,
-    before: Round | None,
-    origin: Origin,
-) -> list[Item]:
-    """Return the input: what the last round sent goes on, or the history anew."""
-    continued = continued_input(before, stretches) if before else None
-    if continued is not None:
-        return continued
-    reader = origin if asked.valves.remembers_reasoning() else None
-    return build_input(stretches, store.records if store else {}, reader)
-
-
-def _toolset(asked: Asked, offered: Offered) -> Toolset | None:
-    """Return what runs the calls here, or None where others have to run one of them."""
-    around, valves = asked.around, asked.valves
-    ours = valves.TOOL_EXECUTION == "pipe" and offered.names.known
-    if not ours or not all(name in around.tools for name in offered.names.known):
-        return None
-    approver = approver_of(valves, around.metadata, around.event_call)
-    tools = HostTools(around, offered.names, asked.threads)
-    return toolset_of(valves, tools, approver, partial(asked.log.line, "DEBUG"))
+def ending_for(asked: Asked, ending: Ending, status: int | None) -> Ending:
+    """Return the ending of a run; a wrong key is told to the one who can correct it."""
+    if status == _UNAUTHORIZED and own_key(asked):
+        return replace(ending, sentence=_WRONG_OWN_KEY)
+    return ending
 
 
 # owui_manifold.report =================================================================
@@ -6634,6 +11685,9 @@ def report_request(job: Job) -> None:
         f"{'kept' if job.store else 'not kept'}, "
         f"{'native events' if asked.caller.host_reads else 'chunks'}",
     )
+    if missing := _missing(job):
+        told = "left out, not known to the API or not taken by the model: "
+        asked.log.line("DEBUG", told + ", ".join(missing))
     if asked.valves.writes_audit_log():
         payload = request.payload()
         asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
@@ -6649,6 +11703,7 @@ def report_end(job: Job, ended: RunEnded) -> RunEnded:
     asked, trace = job.asked, ended.trace
     if asked.valves.writes_audit_log():
         asked.log.audit(_audit_end(job, ended))
+    _report_removals(asked, trace.removed)
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -6661,8 +11716,9 @@ def report_end(job: Job, ended: RunEnded) -> RunEnded:
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    sentence = with_error_id(asked, ended.ending.sentence)
-    return replace(ended, ending=replace(ended.ending, sentence=sentence))
+    ending = ending_for(asked, ended.ending, trace.status)
+    sentence = with_error_id(asked, ending.sentence)
+    return replace(ended, ending=replace(ending, sentence=sentence))
 
 
 def report_refusal(asked: Asked, sentence: str) -> str:
@@ -6676,6 +11732,25 @@ def with_error_id(asked: Asked, sentence: str) -> str:
     return f"{sentence} (Error id: {asked.log.run_id})"
 
 
+def _missing(job: Job) -> list[str]:
+    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    own, body = job.asked.user_valves, job.asked.body
+    if job.asked.caller.task:
+        return []
+    words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
+    chosen = {name: word for name, word in words.items() if word != "inherit"}
+    return left_out({**chosen, **body}, job.request)
+
+
+def _report_removals(asked: Asked, removed: Mapping[str, int]) -> None:
+    """Write what the API took out of the input; past turns may be meant to leave."""
+    if removed:
+        meant = removed.keys() <= {"turn_boundary"}
+        counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+        told = f"the API left out earlier reasoning of the input: {counts}"
+        asked.log.line("DEBUG" if meant else "WARNING", told)
+
+
 def _audit_end(job: Job, ended: RunEnded) -> str:
     payload, host = job.request.payload(), job.endpoint.host
     trace, run_id = ended.trace, job.asked.log.run_id
@@ -6687,36 +11762,74 @@ def _audit_end(job: Job, ended: RunEnded) -> str:
 # owui_manifold.answer =================================================================
 # A job, run: each event of the answer, with the marker of what was kept for it.
 
-Told = tuple[RunEvent, str]
+Told = tuple[ShownEvent, str]
+_Run = AsyncGenerator[tuple[RunEvent, str], None]
 
 
 async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]:
     """Run `job` and yield its events.
 
     A marker comes with the first growth of a text, or with the end of the run, and
-    only after the host has stored what it names.
+    only after the host has stored what it names; what the answer itself is to hold
+    comes in front of the event.
     """
+    async with aclosing(_told_with_markers(job, connections)) as events:
+        carrying = _carrying(job)
+        async for event, line in events:
+            index = event.index if isinstance(event, Grew | ItemEnded) else None
+            for kept in job.store.unshown() if job.store else ():
+                yield replace(kept, index=index), ""
+            carried = carrying.feed(event) if carrying else None
+            if carried:
+                yield carried, ""
+            yield event, line
+
+
+def _carrying(job: Job) -> Carrying | None:
+    """Return what collects the turns, for a chat without a row that the host reads."""
+    asked = job.asked
+    remembers = asked.valves.remembers_reasoning() and not asked.caller.task
+    if job.store or not asked.caller.host_reads or not remembers:
+        return None
+    return Carrying(job.origin, new_ulid, asked.known_sources)
+
+
+async def _told_with_markers(job: Job, connections: Connections) -> _Run:
+    """Run `job` and yield its events with their markers."""
     pending = job.before.pending if job.before else ()
-    keeping = Keeping(_author(job), _new_record, pending)
+    keeping = Keeping(_author(job), _new_record, pending, job.asked.known_sources)
     report_request(job)
+    for notice in await notices_of(job):
+        yield Noted(notice), ""
+    made = MadeFiles(job, connections)
     events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
     async with aclosing(events):
-        async for event in events:
-            match event:
+        async for arrived in events:
+            match event := await made.stored(arrived):
+                case None:
+                    continue
                 case Noted():
                     job = await _learn(job, event)
                     yield event, ""
                 case RunEnded():
                     record = _end(job, keeping, event)
                     marked = await _stored_marker(job, event, record)
-                    yield report_end(job, event), marked
+                    if job.store:
+                        await job.store.write_rest()
+                    yield priced(job, report_end(job, event)), marked
                 case _:
                     yield event, await _stored_marker(job, event, keeping.feed(event))
 
 
 def _author(job: Job) -> Author:
     caller, remembers = job.asked.caller, job.asked.valves.remembers_reasoning()
-    return Author(caller.host_model, caller.message_id, job.origin, remembers)
+    return Author(
+        caller.host_model,
+        caller.message_id,
+        job.origin,
+        remembers,
+        cites=bool(job.request.tools and any(map(is_search, job.request.tools))),
+    )
 
 
 def _new_record() -> tuple[str, int]:
@@ -6735,20 +11848,21 @@ async def _learn(job: Job, note: Noted) -> Job:
         return job
     if job.store:
         await job.store.bury_reasoning()
-    rest = [item for item in job.request.input if not is_reasoning(item)]
+    rest = [item for item in job.request.input if not is_bound(item)]
     return replace(job, request=job.request.model_copy(update={"input": rest}))
 
 
 def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
     asked = job.asked
-    delegates = job.toolset is None and asked.caller.host_reads
-    if not (delegates and asked.state and any(map(is_call, ended.output))):
+    delegates = not job.runs_calls and asked.caller.host_reads
+    is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
+    if not (delegates and asked.state and is_open):
         return keeping.rest()
     within_run = asked.valves.carries_reasoning()
     received = tuple(given_back(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
-    handed_over = Round(sent, received, tuple(keeping.pending))
+    handed_over = Round(sent, received, tuple(keeping.pending), keeping.cited)
     remember_round(asked.state, asked.caller.message_id, handed_over)
     return None
 
@@ -6757,8 +11871,796 @@ async def _stored_marker(job: Job, event: RunEvent, record: Record | None) -> st
     """Store `record`; return its marker if one belongs in front of `event`."""
     if record is None or job.store is None or not await job.store.write(record):
         return ""
-    begins = isinstance(event, Grew | RunEnded)
+    begins = isinstance(event, Grew | RunEnded) and job.store.marks
     return marker(record.kind, record.ulid) if begins else ""
+
+
+# owui_manifold.chosen_model ===========================================================
+# The model that answers a chat, where its name leaves the choice to us.
+
+
+def choice_for(
+    asked: Asked, stretches: Sequence[Stretch], store: ChatStore | None
+) -> tuple[ResolvedModel, str]:
+    """Return the model, and a sentence that says why it was chosen; or none."""
+    records = store.records.values() if store else ()
+    choice = choose_model(
+        asked.caller.model,
+        _first_question(stretches),
+        tools=bool(asked.around.metadata.get("tool_ids")),
+        earlier={record.origin.family for record in records},
+    )
+    if choice is None:
+        return model_of(asked), ""
+    model = resolve_overridden(choice.model, overrides_of(asked.valves))
+    return model, f"{model.name} answers: {choice.why}."
+
+
+def _first_question(stretches: Sequence[Stretch]) -> Item | None:
+    for stretch in stretches:
+        if isinstance(stretch, Said) and stretch.item.get("role") == "user":
+            return stretch.item
+    return None
+
+
+# owui_manifold.defaults ===============================================================
+# What a request says of itself where its caller says nothing.
+
+_LEAST_THRESHOLD = 1000
+"""A smaller one would compact every answer."""
+
+
+def default_parameters(
+    caller: Caller, valves: Valves, user: UserValves
+) -> dict[str, Any]:
+    """Return parameters of the API; what the caller's body holds wins over them.
+
+    The same chat and the same user always get the same values: the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning are bound to them (responses-api.md §0.2).
+    """
+    own = user.SERVICE_TIER
+    tier = valves.SERVICE_TIER if own == "inherit" else own
+    wanted = {
+        "safety_identifier": _hashed("user", caller.user_id),
+        "prompt_cache_key": _cache_key(caller, valves.PROMPT_CACHE_KEY),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": _compaction(valves.COMPACTION_TOKENS),
+    }
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _compaction(threshold: int) -> list[dict[str, Any]] | None:
+    if not threshold:
+        return None
+    most = max(threshold, _LEAST_THRESHOLD)
+    return [{"type": "compaction", "compact_threshold": most}]
+
+
+def _cache_key(caller: Caller, kind: str) -> str | None:
+    if kind == "off":
+        return None
+    chat = caller.chat_id if kind == "chat" else ""
+    return _hashed("chat", chat) or _hashed("cache", caller.user_id)
+
+
+def _hashed(kind: str, value: str) -> str | None:
+    """Return a stable name for `value` that does not tell it; None for nothing.
+
+    The ids are random UUIDs, so that nobody finds them by trying.
+    """
+    named = f"openai_responses:{kind}:{value}"
+    return sha256(named.encode()).hexdigest()[:48] if value else None
+
+
+# owui_manifold.made_tools =============================================================
+# OpenAI's tools that make pictures and run code, as the valves ask for them.
+
+_REPLACED = {
+    "image_generation": {"generate_image", "edit_image"},
+    "code_interpreter": {"execute_code"},
+}
+"""Open WebUI's own tools for the same; with both, the model would have to guess."""
+
+
+def made_tools(valves: Valves, user: UserValves) -> list[Item]:
+    """Return the tools to offer; raises InvalidRequest for options that are none."""
+    tools: list[Item] = []
+    if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if _is_on(user.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION):
+        options = _picture_options(valves.IMAGE_GENERATION_OPTIONS)
+        tools.append({**options, "type": "image_generation"})
+    return tools
+
+
+def replaced_by(tools: list[Item]) -> set[str]:
+    """Return the names of the host's tools that `tools` stand in for."""
+    return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
+
+
+def _is_on(user: str, administrator: bool) -> bool:
+    return administrator if user == "inherit" else user == "on"
+
+
+def _picture_options(text: str) -> Item:
+    try:
+        options = json.loads(text.strip() or "{}")
+    except ValueError:
+        options = None
+    if isinstance(options, dict):
+        return options
+    raise InvalidRequest(
+        "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "
+        'it in the valves of this pipe, for example {"quality": "high"}.'
+    )
+
+
+# owui_manifold.search_tools ===========================================================
+# OpenAI's searches, as the valves and the page's switch ask for them.
+
+HOSTS_SEARCHES = frozenset({"search_web", "fetch_url"})
+"""Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
+
+_PLACE = ("city", "region", "country", "timezone")
+
+
+def search_tools(
+    valves: Valves, user: UserValves, features: Mapping[str, Any]
+) -> list[Item]:
+    """Return the searches to offer; raises InvalidRequest for settings that mean none.
+
+    `features` are the page's switches.
+    """
+    tools: list[Item] = []
+    if _searches_web(valves, user, features):
+        tools.append(_web_search(valves))
+    stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
+    if stores:
+        tools.append({"type": "file_search", "vector_store_ids": stores})
+    return tools
+
+
+def replaces_hosts_search(valves: Valves, features: Mapping[str, Any]) -> bool:
+    """Say whether the page's switch means OpenAI's search instead of the host's."""
+    return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
+
+
+def _searches_web(
+    valves: Valves, user: UserValves, features: Mapping[str, Any]
+) -> bool:
+    if user.WEB_SEARCH != "inherit":
+        return user.WEB_SEARCH == "on"
+    return valves.ENABLE_WEB_SEARCH or replaces_hosts_search(valves, features)
+
+
+def _web_search(valves: Valves) -> Item:
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": valves.WEB_SEARCH_CONTEXT_SIZE,
+        "user_location": _location(valves.WEB_SEARCH_USER_LOCATION),
+    }
+    domains = [
+        _domain(word) for word in _words_of_list(valves.WEB_SEARCH_ALLOWED_DOMAINS)
+    ]
+    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+def _location(text: str) -> Item:
+    """Return where the user is.
+
+    With nothing but its type the API does not assume the United States
+    (responses-api.md §1).
+    """
+    if text.strip().startswith("{"):
+        given = typed_object(text)
+    else:
+        words = [word.strip() for word in text.split(",")]
+        given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
+    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
+        raise InvalidRequest(
+            "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place. An "
+            "administrator has to correct it in the valves of this pipe, for example "
+            "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)."
+        )
+    known = {key: given[key] for key in _PLACE if given.get(key)}
+    return {"type": "approximate", **known}
+
+
+def _words_of_list(text: str) -> list[str]:
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def _domain(address: str) -> str:
+    """Return the domain of what somebody copied from the browser; the API wants that."""
+    return address.rpartition("://")[2].partition("/")[0]
+
+
+# owui_manifold.hosted_tools ===========================================================
+# The tools that OpenAI itself runs, as the valves and the page's switches ask for them.
+
+
+@dataclass(frozen=True, slots=True)
+class HostedTools:
+    """Tools in the API's form, and the names of the host's tools they stand in for."""
+
+    items: tuple[Item, ...] = ()
+    replaced: frozenset[str] = frozenset()
+
+
+NO_HOSTED_TOOLS = HostedTools()
+
+
+def hosted_tools(
+    valves: Valves, user: UserValves, features: object, model: ResolvedModel
+) -> HostedTools:
+    """Return what a request offers; nothing where the model takes no such tools.
+
+    `features` are the page's switches. The order of the tools is that of the lines
+    below, always, because the prompt cache lives on it. Raises InvalidRequest for
+    settings that mean nothing.
+    """
+    if not model.facts.hosted:
+        return NO_HOSTED_TOOLS
+    switches: Mapping[str, Any] = features if isinstance(features, Mapping) else {}
+    made = made_tools(valves, user)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON).tools
+    items = [*search_tools(valves, user, switches), *remote, *made]
+    replaced = replaced_by(made)
+    if replaces_hosts_search(valves, switches):
+        replaced |= HOSTS_SEARCHES
+    return HostedTools(tuple(items), frozenset(replaced))
+
+
+# owui_manifold.kept_pictures ==========================================================
+# Pictures that the model drew before, read back from the host's files.
+
+
+async def with_kept_pictures(
+    records: Mapping[str, Record], stretches: Sequence[Stretch], user_id: str
+) -> Mapping[str, Record]:
+    """Return a chat's records with the pictures that its answers name.
+
+    What the user may not read, or nobody any more, is left out.
+    """
+    wanted = wanted_pictures(stretches, records)
+    user = await user_model(user_id) if wanted else None
+    pictures: dict[str, str] = {}
+    for file_id in dict.fromkeys(wanted):
+        row = await file_row(file_id, user)
+        held = await read_file(row, _encoded) if row else None
+        if held:
+            pictures[file_id] = held
+    return with_pictures(records, pictures)
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+# owui_manifold.offers =================================================================
+# The tools that a request offers to the model.
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Tools in the API's form, under the names that it allows.
+
+    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
+    """
+
+    items: Sequence[Item] = ()
+    names: ToolNames = field(default_factory=ToolNames)
+    choice: Any = None
+
+
+def offered_tools(
+    body: Mapping[str, Any],
+    model: ResolvedModel,
+    valves: Valves,
+    hosted: HostedTools = NO_HOSTED_TOOLS,
+) -> Offered:
+    """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
+
+    A tool that the host or a filter describes takes the place of ours of its kind.
+    Raises InvalidRequest for a tool without a name and for a choice that names none.
+    """
+    groups = [body.get(key) for key in ("tools", "extra_tools")]
+    specs = [spec for group in groups if isinstance(group, list) for spec in group]
+    own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
+    if not model.facts.functions:
+        own = []
+    tools = merged_tools(hosted.items, own)
+    tools = [tool for tool in tools if tool.get("name") not in hosted.replaced]
+    if not tools:
+        return Offered()
+    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    names = ToolNames(tuple(str(tool["name"]) for tool in called))
+    items = names.sent_tools(tools)
+    choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
+    return Offered(items, names, choice)
+
+
+# owui_manifold.steady =================================================================
+# A chat as its last request began it.
+
+
+def steadied(
+    asked: Asked,
+    instructions: str,
+    stretches: list[Stretch],
+    store: ChatStore | None,
+    model: ResolvedModel,
+) -> tuple[str, list[Stretch]]:
+    """Return the instructions and the chat, as they were sent where they were.
+
+    What is sent for the first time goes to `store`.
+    """
+    if store is None:
+        return instructions, stretches
+    pairs = paired_messages(stretches, store.messages, asked.around.metadata)
+    if not pairs:
+        return instructions, stretches
+    is_stable = _is_stable(asked.valves, model)
+    if _is_new(asked, store):
+        given = instructions if is_stable else None
+        store.keep_sent(sent_now(stretches, pairs, store.sent, given))
+    first = first_instructions(pairs, store.sent) if is_stable else None
+    told = as_sent(stretches, pairs, store.sent)
+    return instructions if first is None else first, told
+
+
+def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
+    wanted = valves.STABLE_INSTRUCTIONS
+    return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
+
+
+def _is_new(asked: Asked, store: ChatStore) -> bool:
+    """Say whether this is the first request for the message that is asked."""
+    message_id = asked.caller.message_id
+    continues = asked.around.metadata.get("assistant_message_id")
+    is_begun = message_id in store.sent or last_round(asked.state, message_id)
+    return not (continues or is_begun)
+
+
+# owui_manifold.chat_job ===============================================================
+# What a chat comes to: its history as input, its tools, its settings.
+
+
+async def prepare_chat(asked: Asked) -> Job:
+    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
+    require_floor()
+    endpoint = asked_endpoint(asked)
+    detail = asked.valves.IMAGE_DETAIL
+    messages, carried = with_records(messages_of(asked.body))
+    instructions, stretches = read_messages(messages, detail)
+    store = await open_store(asked.caller, asked.valves)
+    model, why = choice_for(asked, stretches, store)
+    verbosity = ""
+    if model.facts.verbosity:
+        guided = bool(asked.around.metadata.get("regeneration_message_id"))
+        stretches, verbosity = without_directive(stretches, is_guided=guided)
+    origin = origin_at(model.family, endpoint)
+    before = last_round(asked.state, asked.caller.message_id)
+    stretches = with_tool_images(stretches, store.messages if store else {})
+    if store:
+        rewritten = str(asked.around.metadata.get("regeneration_message_id") or "")
+        stretches = with_kept(stretches, store.runs(rewritten))
+        carried |= store.records
+    items = continued_input(before, stretches) if before else None
+    instructions, stretches = steadied(asked, instructions, stretches, store, model)
+    if items is None:
+        stretches = await _with_attachments(asked, stretches, store, model)
+        items = await _history(asked, stretches, carried, origin)
+    tools = _tools(asked, model)
+    choice = later_choice(tools.choice) if before else tools.choice
+    body = _body(asked, choice, verbosity)
+    settings = _settings(asked, endpoint, tools)
+    request = build_request(model, instructions, items, body, settings)
+    return Job(
+        asked,
+        request,
+        endpoint,
+        origin,
+        limits_of(asked.valves, tools_ran=before is not None),
+        store,
+        before,
+        _toolset(asked, tools),
+        notices=() if before or not why else (why,),
+    )
+
+
+def _body(asked: Asked, choice: object, verbosity: str) -> dict[str, Any]:
+    """Return the caller's keys; a wish for this one answer wins over them."""
+    body = {**asked.body, "tool_choice": choice}
+    if verbosity:
+        text = body.get("text")
+        own = dict(text) if isinstance(text, Mapping) else {}
+        body["text"] = {**own, "verbosity": verbosity}
+    return body
+
+
+def _tools(asked: Asked, model: ResolvedModel) -> Offered:
+    features = asked.around.metadata.get("features")
+    hosted = hosted_tools(asked.valves, asked.user_valves, features, model)
+    return offered_tools(asked.body, model, asked.valves, hosted)
+
+
+def _settings(asked: Asked, endpoint: Endpoint, tools: Offered) -> Settings:
+    defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
+    if endpoint.is_azure:  # it does not compact (responses-api.md §6)
+        defaults.pop("context_management", None)
+    if any(map(is_hosted_tool, tools.items)):  # the API counts no others
+        defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
+    return chosen_settings(
+        asked.valves,
+        asked.user_valves,
+        streams=asked.caller.streams,
+        tools=tools.items,
+        refused=asked.lessons.of(endpoint),
+        defaults=defaults,
+    )
+
+
+async def _with_attachments(
+    asked: Asked,
+    stretches: list[Stretch],
+    store: ChatStore | None,
+    model: ResolvedModel,
+) -> list[Stretch]:
+    """Return the chat with what people attached, in the forms that the API reads."""
+    messages, metadata = store.messages if store else {}, asked.around.metadata
+    attached = attachments_by_place(stretches, messages, metadata)
+    stretches = with_readable_images(stretches, attached)
+    wanted = asked.valves.FILE_INPUT
+    if wanted == "off" or not model.facts.vision or not any(attached.values()):
+        return stretches
+    user = await user_model(asked.caller.user_id)
+    return await with_documents(stretches, attached, user, wanted)
+
+
+async def _history(
+    asked: Asked,
+    stretches: list[Stretch],
+    records: Mapping[str, Record],
+    origin: Origin,
+) -> list[Item]:
+    """Return the input of a chat's history."""
+    reader = origin if asked.valves.remembers_reasoning() else None
+    user_id = asked.caller.user_id
+    records = await with_kept_pictures(records, stretches, user_id)
+    items = build_input(
+        stretches, records, reader, with_tools=asked.valves.PERSIST_TOOL_RESULTS
+    )
+    refuse_too_much(items)
+    return items
+
+
+def _toolset(asked: Asked, offered: Offered) -> Toolset:
+    """Return what runs the calls here, unless others have to run one of them."""
+    around, valves, known = asked.around, asked.valves, offered.names.known
+    ours = valves.TOOL_EXECUTION == "pipe" and bool(known)
+    approver = approver_of(valves, around.metadata, around.event_call)
+    tools = HostTools(around, offered.names, asked.threads)
+    return toolset_of(
+        valves,
+        tools,
+        approver,
+        partial(asked.log.line, "DEBUG"),
+        runs_calls=ours and all(name in around.tools for name in known),
+    )
+
+
+# owui_manifold.listing ================================================================
+# The models that a key may use, asked for in the background.
+#
+# Every page load lists the models, so the list is answered from memory: what was found
+# last time stays until newer comes, also when the server cannot be reached.
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long to wait after a failure before the server is asked again."""
+
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_LONGEST_LIST = 5_000_000
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str]:
+    """Return the ids of the chat models of `GET /models`; raises ResponsesError."""
+    found = bytearray()
+    asked = connections.get(endpoint, "/models", Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer, aclosing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            found += chunk
+            if len(found) > _LONGEST_LIST:
+                break
+    try:
+        return listed_ids(json.loads(found))
+    except (ValueError, RecursionError):
+        raise UnreadableAnswer("The server's list of models cannot be read.") from None
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was found for one key, and until when it is not asked for again."""
+
+    ids: list[str] | None = None
+    until: float = 0.0
+
+
+class Listing:
+    """What each key may use, as far as it is known."""
+
+    def __init__(self, fresh_seconds: float = _FRESH_SECONDS) -> None:
+        """Know nothing yet; ask again after `fresh_seconds`."""
+        self._fresh = fresh_seconds
+        self._known: dict[str, _Known] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def usable(self, endpoint: Endpoint, connections: Connections) -> list[str] | None:
+        """Return what is known now, None for nothing; ask for newer if it is old."""
+        known = self._known.setdefault(endpoint.account(), _Known())
+        if monotonic_seconds() >= known.until:
+            known.until = monotonic_seconds() + _PAUSE_SECONDS
+            task = asyncio.get_running_loop().create_task(
+                self._refresh(known, endpoint, connections)
+            )
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return known.ids
+
+    async def settled(self) -> None:
+        """Wait until nobody is being asked."""
+        await asyncio.gather(*self._tasks)
+
+    async def _refresh(
+        self, known: _Known, endpoint: Endpoint, connections: Connections
+    ) -> None:
+        try:
+            known.ids = await fetch_models(endpoint, connections)
+            known.until = monotonic_seconds() + self._fresh
+        except ResponsesError:
+            return  # what was known stays
+
+
+# owui_manifold.checkup ================================================================
+# The set-up, tried out: what works, what does not, what to do.
+#
+# An administrator sends `/check` to any model of the pipe; the answer is made here, from
+# small requests like those of a chat.
+
+CHECK_COMMAND = "/check"
+_FEWEST_TOKENS = 16
+_PING: Item = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_text", "text": "ping"}],
+}
+_WORKS, _FAILS, _OPEN = "✅", "❌", "⚠️"
+
+
+class Checkup:
+    """One model of the pipe at its server, tried out piece by piece."""
+
+    def __init__(
+        self,
+        model: ResolvedModel,
+        endpoint: Endpoint,
+        connections: Connections,
+        limits: Limits,
+    ) -> None:
+        """Nothing is sent twice: a failure is what is looked for."""
+        self._model = model
+        self._endpoint = endpoint
+        self._connections = connections
+        self._limits = replace(limits, retries=RetryPolicy(0))
+
+    async def events(
+        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Tell the findings as an answer, a line at a time.
+
+        `listed` are the models that the pipe offers, `hosted` the tools that are on.
+        """
+        message: Item = {"type": "message", "role": "assistant", "content": []}
+        yield ItemStarted(0, message)
+        text = ""
+        async with aclosing(self._lines(listed, hosted)) as lines:
+            async for line in lines:
+                text += line + "\n"
+                yield Grew(0, "text", 0, line + "\n")
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        whole = {**message, "content": content}
+        yield ItemEnded(0, whole)
+        yield RunEnded(COMPLETED, output=(whole,))
+
+    async def _lines(
+        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
+    ) -> AsyncGenerator[str, None]:
+        yield f"The set-up of this pipe, tried with {self._model.name}:\n"
+        yield await self._models_line(listed)
+        complaint = await self._complaint()
+        if complaint:
+            yield _finding(_FAILS, "A small request", complaint)
+            return
+        yield _finding(_WORKS, "A small request", "The model answers.")
+        yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
+        if self._model.facts.summary:
+            works = "Summaries of the reasoning can be shown."
+            asked = {"summary": "auto"}
+            yield await self._line_of("Summaries", works, reasoning=asked)
+        for tool in hosted:
+            name = str(tool.get("server_label") or tool.get("type"))
+            works = "The model can be given this tool."
+            asked_tool = {"tools": [tool], "tool_choice": "none"}
+            yield await self._line_of(name, works, **asked_tool)
+
+    async def _models_line(self, listed: Sequence[ResolvedModel]) -> str:
+        try:
+            usable = await fetch_models(self._endpoint, self._connections)
+        except ResponsesError as error:
+            return _finding(_OPEN, "The list of models", str(error))
+        missing = [model.id for model in listed if model.id not in usable]
+        if not missing:
+            return _finding(_WORKS, "The key", "It is accepted, for all models listed.")
+        names = ", ".join(missing)
+        return _finding(_OPEN, "The key", f"It is accepted, but not listed: {names}.")
+
+    async def _line_of(self, what: str, works: str, **more: Any) -> str:
+        complaint = await self._complaint(**more)
+        return (
+            _finding(_FAILS, what, complaint)
+            if complaint
+            else _finding(_WORKS, what, works)
+        )
+
+    async def _complaint(self, **more: Any) -> str:
+        """Return what stands against a small request; nothing when it is answered.
+
+        An answer that ends for want of tokens is one; a remedy that a chat would use
+        in silence (`healing`) is what is looked for.
+        """
+        small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
+        remedy, ended = "", RunEnded(CUT)
+        events = run(request, self._endpoint, self._connections, self._limits)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Noted) and event.cause:
+                    remedy = event.sentence
+                ended = event if isinstance(event, RunEnded) else ended
+        answered = ended.ending.kind in ("completed", "incomplete")
+        return remedy if answered else ended.ending.sentence
+
+
+def _finding(sign: str, what: str, sentence: str) -> str:
+    return f"- {sign} **{what}**: {sentence}"
+
+
+# owui_manifold.offered_models =========================================================
+# The models that the pipe lists, answered from memory: every page load asks.
+
+_AUTO = "auto"
+
+
+def offered_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use. A name that an
+    administrator wrote stays, whatever the server says: it fails at use.
+    """
+    overrides = _overrides(valves)
+    names: list[str] = []
+    for entry in valves.MODEL_ID.split(","):
+        name = entry.strip()
+        names += _newest(valves, listing, connections) if name == _AUTO else [name]
+    listed = dict.fromkeys(name for name in names if name)
+    return {name: resolve_overridden(name, overrides) for name in listed}
+
+
+def listed_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
+    """Return the models that the administrator wrote into MODEL_ID."""
+    names = [name.strip() for name in valves.MODEL_ID.split(",")]
+    written = dict.fromkeys(name for name in names if name not in ("", _AUTO))
+    return [resolve_overridden(name, overrides) for name in written]
+
+
+def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
+    today = utc_today().isoformat()
+    usable = None
+    if valves.FETCH_MODELS:
+        try:
+            usable = listing.usable(endpoint_of(valves), connections)
+        except ResponsesError:
+            usable = None  # without a key there is nothing to ask
+    # A server whose list holds none of ours, as Azure's, does not tell what it serves.
+    return newest_models(today, usable) or newest_models(today)
+
+
+def _overrides(valves: Valves) -> Overrides:
+    """Return what the administrator says of models; the chat tells of a mistake."""
+    try:
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        return {}
+
+
+# owui_manifold.check_job ==============================================================
+# When a message asks for a check of the set-up, and what is checked.
+
+
+def is_checkup(asked: Asked) -> bool:
+    """Say whether an administrator asks for a check; others talk to the model."""
+    messages = messages_of(asked.body)
+    last: Mapping[str, Any] = messages[-1] if messages else {}
+    said = last.get("content")
+    is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
+    return is_command and last.get("role") == "user" and asked.caller.is_admin
+
+
+async def checkup_of(
+    asked: Asked, connections: Connections
+) -> AsyncGenerator[tuple[ShownEvent, str], None]:
+    """Yield the events of a check; raises InvalidRequest for unusable settings."""
+    valves, model = asked.valves, model_of(asked)
+    features = asked.around.metadata.get("features")
+    hosted = hosted_tools(valves, asked.user_valves, features, model)
+    limits = limits_of(valves, tools_ran=False)
+    checkup = Checkup(model, asked_endpoint(asked), connections, limits)
+    listed = listed_models(valves, overrides_of(valves))
+    async with aclosing(checkup.events(listed, hosted.items)) as events:
+        async for event in events:
+            yield event, ""
+
+
+# owui_manifold.task_job ===============================================================
+# What a title, tags or the like come to: a small request, without tools or memory.
+
+_NOT_FOR_TASKS = frozenset(
+    {
+        *("reasoning", "reasoning_effort", "reasoning_summary"),
+        *("text", "verbosity", "response_format", "json_schema"),
+        *("tools", "tool_choice", "parallel_tool_calls"),
+    }
+)
+"""What a person or a workspace model asks of an answer, which a title is none of."""
+
+
+def prepare_task(asked: Asked) -> Job:
+    """Return the job for a title, tags or the like; raises InvalidRequest."""
+    require_floor()
+    endpoint = asked_endpoint(asked)
+    model = _task_model(asked, endpoint)
+    messages = task_messages(messages_of(asked.body))
+    instructions, stretches = read_messages(messages)
+    body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
+    form = task_format(asked.caller.task, messages)
+    if form and model.facts.known_family:
+        body["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(stretches, {}, None)
+    request = build_request(model, instructions, items, body, settings)
+    origin = origin_at(model.family, endpoint)
+    limits = limits_of(asked.valves, tools_ran=False)
+    return Job(asked, request, endpoint, origin, limits)
+
+
+def _task_model(asked: Asked, endpoint: Endpoint) -> ResolvedModel:
+    """Return the model for tasks: the valve's, or the chat's own.
+
+    Another server than OpenAI's need not have the model of the default.
+    """
+    wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
+    chosen = "TASK_MODEL" in valves.model_fields_set
+    if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
+        return resolve_overridden(wanted, overrides_of(valves))
+    return model_of(asked)
 
 
 # owui_manifold.pipe ===================================================================
@@ -6779,13 +12681,13 @@ class Pipe:
         self.valves = self.Valves()
         self._connections = Connections()
         self._lessons = Lessons()
+        self._listing = Listing()
         self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
     def pipes(self) -> list[dict[str, str]]:
-        """Return the models to list; from memory, because every page load asks."""
-        names = [name.strip() for name in self.valves.MODEL_ID.split(",")]
-        unique = dict.fromkeys(name for name in names if name)
-        return [{"id": name, "name": resolve_model(name).name} for name in unique]
+        """Return the models to list."""
+        models = offered_models(self.valves, self._listing, self._connections)
+        return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
         self,
@@ -6800,17 +12702,17 @@ class Pipe:
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks when the caller streams, else one complete result."""
         valves = self.valves  # the host replaces it at every call (functions.py:53)
-        chosen = (__user__ or {}).get("valves")
-        user_valves = chosen if isinstance(chosen, UserValves) else UserValves()
+        caller = read_caller(body, __user__, __metadata__, __task__)
+        user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
         asked = Asked(
             body,
-            read_caller(body, __user__, __metadata__, __task__),
+            caller,
             valves,
             user_valves,
             getattr(__request__, "state", None),
             self._lessons,
-            RunLog(level, secrets_of(valves), new_ulid()[-10:]),
+            RunLog(level, secrets_of(valves, user_valves), new_ulid()[-10:]),
             Surroundings(
                 tools=__tools__ or {},
                 request=__request__,
@@ -6833,13 +12735,12 @@ class Pipe:
         Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
         """
         if asked.caller.host_reads:
-            view: NativeView | ChunkView = NativeView(monotonic_seconds)
+            view: NativeView | ChunkView = _native_view(asked)
         else:
             view = ChunkView(*_heading(asked))
         failed = True
         try:
-            job = await prepare_chat(asked)
-            async with aclosing(told(job, self._connections)) as events:
+            async with aclosing(self._answer(asked)) as events:
                 async for event, marker in events:
                     for chunk in view.show(event, marker):
                         yield chunk
@@ -6854,9 +12755,9 @@ class Pipe:
 
     async def _complete(self, asked: Asked) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
-        view = NativeView(monotonic_seconds)
+        view = _native_view(asked)
         try:
-            ended = await self._watch(await prepare_chat(asked), view)
+            ended = await self._watch(asked, self._answer(asked), view)
         except ResponsesError as error:
             return error_chunk(report_refusal(asked, str(error)))
         except Exception as error:
@@ -6871,9 +12772,10 @@ class Pipe:
 
     async def _do_task(self, asked: Asked) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
-        view, text = NativeView(monotonic_seconds), ""
+        view, text = _native_view(asked), ""
         try:
-            ended = await self._watch(prepare_task(asked), view)
+            events = told(prepare_task(asked), self._connections)
+            ended = await self._watch(asked, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except ResponsesError as error:
             report_refusal(asked, str(error))
@@ -6881,15 +12783,52 @@ class Pipe:
             _our_fault(asked, error)
         return task_result(text, asked.caller.host_model)
 
-    async def _watch(self, job: Job, view: NativeView) -> RunEnded:
-        """Run `job` to its end with nobody to show it to; `view` keeps its items."""
+    async def _answer(self, asked: Asked) -> AsyncGenerator[Told, None]:
+        """Yield the events of a chat's answer, or of a check of the set-up."""
+        if is_checkup(asked):
+            events = checkup_of(asked, self._connections)
+        else:
+            events = told(await prepare_chat(asked), self._connections)
+        async with aclosing(events):
+            async for event in events:
+                yield event
+
+    async def _watch(
+        self, asked: Asked, events: AsyncGenerator[Told, None], view: NativeView
+    ) -> RunEnded:
+        """Read `events` to their end; `view` keeps the items for the host."""
         ended = RunEnded(CUT)
-        async with aclosing(told(job, self._connections)) as events:
+        async with aclosing(events):
             async for event, marker in events:
-                for _ in view.show(event, marker):
-                    pass
+                for chunk in view.show(event, marker):
+                    await _tell_page(asked, chunk)
                 ended = event if isinstance(event, RunEnded) else ended
         return ended
+
+
+def _user_valves(
+    valves: Valves,
+    caller: Caller,
+    user: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any] | None,
+) -> UserValves:
+    """Return what the user chose, in settings and switches, as far as they may."""
+    stored = (user or {}).get("valves")
+    chosen = stored if isinstance(stored, UserValves) else UserValves()
+    return permitted_valves(
+        with_wishes(chosen, metadata or {}), valves, caller.is_admin
+    )
+
+
+def _native_view(asked: Asked) -> NativeView:
+    return NativeView(monotonic_seconds, asked.known_sources)
+
+
+async def _tell_page(asked: Asked, chunk: Chunk) -> None:
+    """Send a status or a source: without a stream the host reads none of them."""
+    emit = asked.around.event_emitter
+    if "event" in chunk and emit is not None and asked.caller.host_reads:
+        await emit(chunk["event"])
 
 
 def _heading(asked: Asked) -> tuple[str, int, str]:

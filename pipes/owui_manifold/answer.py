@@ -5,48 +5,93 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from openai_responses.clock import unix_seconds
-from openai_responses.items import given_back, is_call, is_reasoning
+from openai_responses.hosted import is_search
+from openai_responses.items import is_bound, open_calls
+from openai_responses.replay import given_back
 from openai_responses.run import run
-from openai_responses.run_events import Grew, Noted, RunEnded, RunEvent
+from openai_responses.run_events import Grew, ItemEnded, Noted, RunEnded, RunEvent
 from openai_responses.transport import Connections
 from openai_responses.ulids import new_ulid
+from owui_chat.carrying import Carrying
 from owui_chat.keeping import Author, Keeping
+from owui_chat.kept_cards import ShownEvent
 from owui_chat.markers import marker
 from owui_chat.stored import Record
 from owui_manifold.job import Job
+from owui_manifold.made_files import MadeFiles
+from owui_manifold.notices import notices_of
+from owui_manifold.pricing import priced
 from owui_manifold.report import report_end, report_note, report_request
 from owui_manifold.rounds import Round, remember_round
 
-Told = tuple[RunEvent, str]
+Told = tuple[ShownEvent, str]
+_Run = AsyncGenerator[tuple[RunEvent, str], None]
 
 
 async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]:
     """Run `job` and yield its events.
 
     A marker comes with the first growth of a text, or with the end of the run, and
-    only after the host has stored what it names.
+    only after the host has stored what it names; what the answer itself is to hold
+    comes in front of the event.
     """
+    async with aclosing(_told_with_markers(job, connections)) as events:
+        carrying = _carrying(job)
+        async for event, line in events:
+            index = event.index if isinstance(event, Grew | ItemEnded) else None
+            for kept in job.store.unshown() if job.store else ():
+                yield replace(kept, index=index), ""
+            carried = carrying.feed(event) if carrying else None
+            if carried:
+                yield carried, ""
+            yield event, line
+
+
+def _carrying(job: Job) -> Carrying | None:
+    """Return what collects the turns, for a chat without a row that the host reads."""
+    asked = job.asked
+    remembers = asked.valves.remembers_reasoning() and not asked.caller.task
+    if job.store or not asked.caller.host_reads or not remembers:
+        return None
+    return Carrying(job.origin, new_ulid, asked.known_sources)
+
+
+async def _told_with_markers(job: Job, connections: Connections) -> _Run:
+    """Run `job` and yield its events with their markers."""
     pending = job.before.pending if job.before else ()
-    keeping = Keeping(_author(job), _new_record, pending)
+    keeping = Keeping(_author(job), _new_record, pending, job.asked.known_sources)
     report_request(job)
+    for notice in await notices_of(job):
+        yield Noted(notice), ""
+    made = MadeFiles(job, connections)
     events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
     async with aclosing(events):
-        async for event in events:
-            match event:
+        async for arrived in events:
+            match event := await made.stored(arrived):
+                case None:
+                    continue
                 case Noted():
                     job = await _learn(job, event)
                     yield event, ""
                 case RunEnded():
                     record = _end(job, keeping, event)
                     marked = await _stored_marker(job, event, record)
-                    yield report_end(job, event), marked
+                    if job.store:
+                        await job.store.write_rest()
+                    yield priced(job, report_end(job, event)), marked
                 case _:
                     yield event, await _stored_marker(job, event, keeping.feed(event))
 
 
 def _author(job: Job) -> Author:
     caller, remembers = job.asked.caller, job.asked.valves.remembers_reasoning()
-    return Author(caller.host_model, caller.message_id, job.origin, remembers)
+    return Author(
+        caller.host_model,
+        caller.message_id,
+        job.origin,
+        remembers,
+        cites=bool(job.request.tools and any(map(is_search, job.request.tools))),
+    )
 
 
 def _new_record() -> tuple[str, int]:
@@ -65,20 +110,21 @@ async def _learn(job: Job, note: Noted) -> Job:
         return job
     if job.store:
         await job.store.bury_reasoning()
-    rest = [item for item in job.request.input if not is_reasoning(item)]
+    rest = [item for item in job.request.input if not is_bound(item)]
     return replace(job, request=job.request.model_copy(update={"input": rest}))
 
 
 def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
     asked = job.asked
-    delegates = job.toolset is None and asked.caller.host_reads
-    if not (delegates and asked.state and any(map(is_call, ended.output))):
+    delegates = not job.runs_calls and asked.caller.host_reads
+    is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
+    if not (delegates and asked.state and is_open):
         return keeping.rest()
     within_run = asked.valves.carries_reasoning()
     received = tuple(given_back(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
-    handed_over = Round(sent, received, tuple(keeping.pending))
+    handed_over = Round(sent, received, tuple(keeping.pending), keeping.cited)
     remember_round(asked.state, asked.caller.message_id, handed_over)
     return None
 
@@ -87,5 +133,5 @@ async def _stored_marker(job: Job, event: RunEvent, record: Record | None) -> st
     """Store `record`; return its marker if one belongs in front of `event`."""
     if record is None or job.store is None or not await job.store.write(record):
         return ""
-    begins = isinstance(event, Grew | RunEnded)
+    begins = isinstance(event, Grew | RunEnded) and job.store.marks
     return marker(record.kind, record.ulid) if begins else ""

@@ -6,7 +6,10 @@ in the chat instead of a pipe that does not load.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
@@ -14,6 +17,15 @@ from openai_responses.errors import InvalidRequest
 FLOOR = (0, 11, 4)
 """From here on `Chats.update_chat_by_id` patches the top-level keys of a chat; before,
 it replaced the whole chat (models/chats.py:803)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file to store; `kind` is its MIME type."""
+
+    name: str
+    kind: str
+    content: bytes
 
 
 def require_floor() -> None:
@@ -35,13 +47,13 @@ async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
-async def write_chat_key(chat_id: str, key: str, value: Mapping[str, Any]) -> bool:
-    """Replace one top-level key of a chat's JSON; say whether the host stored it.
+async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
+    """Replace top-level keys of a chat's JSON at once; say whether the host stored them.
 
     `touch=False`: keeping items is no activity that moves a chat in the list.
     """
     chats = _host_name("models.chats", "Chats")
-    row = await chats.update_chat_by_id(chat_id, {key: dict(value)}, touch=False)
+    row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
 
@@ -53,6 +65,42 @@ def server_secret() -> str:
 async def user_model(user_id: str) -> Any:
     """Return the host's own model of a user, as its functions want it."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
+
+
+async def legacy_model(model_id: str) -> Any:
+    """Return the record of a model whose function calling is legacy, else None."""
+    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    params = row.params.model_dump() if row is not None else {}
+    return row if params.get("function_calling") == "legacy" else None
+
+
+async def make_native(row: Any) -> bool:
+    """Set the function calling of a model to native; say whether the host did.
+
+    Nothing else of its record changes: without grants the host keeps those it has.
+    """
+    kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
+    native = {**row.params.model_dump(), "function_calling": "native"}
+    form = _host_name("models.models", "ModelForm")(**kept, params=native)
+    models = _host_name("models.models", "Models")
+    return await models.update_model_by_id(row.id, form) is not None
+
+
+async def file_row(file_id: str, user: Any) -> Any:
+    """Return the row of a file that `user` may read, or None (utils/files.py:209)."""
+    row = await _host_name("models.files", "Files").get_file_by_id(file_id)
+    if row is None or user is None or not row.path:
+        return None
+    if row.user_id == user.id or user.role == "admin":
+        return row
+    may_read = _host_name("utils.access_control.files", "has_access_to_file")
+    return row if await may_read(file_id, "read", user) else None
+
+
+def stored_bytes(path: str) -> bytes:
+    """Return the bytes of a stored file; it blocks, and may fetch from far away."""
+    storage = _host_name("storage.provider", "Storage")
+    return Path(storage.get_file(path)).read_bytes()
 
 
 async def updated_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
@@ -107,10 +155,39 @@ def citation_sources(
     return found
 
 
-async def stored_image(request: Any, url: str, metadata: Any, user: Any) -> str:
+async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
     """Store a picture that a tool returned; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(request, url, metadata, user))
+
+
+async def store_file(
+    request: Any, file: NewFile, place: Mapping[str, str], user: Any
+) -> dict[str, Any] | None:
+    """Store a file as the user's own; return what a message's list of files holds.
+
+    `place` names the saved chat and the message that it belongs to (images.py:526), or
+    nothing. None: the host refused it, for example for its size.
+    """
+    upload = _host_name("routers.files", "upload_file_handler")
+    refused = _host_name("routers.files", "HTTPException")
+    arriving = _host_name("routers.files", "UploadFile")(
+        BytesIO(file.content),
+        filename=file.name,
+        headers={"content-type": file.kind},
+    )
+    try:
+        row = await upload(
+            request, file=arriving, metadata=dict(place), process=False, user=user
+        )
+    except refused:
+        return None
+    if place:
+        chats = _host_name("models.chats", "Chats")
+        await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
+    url = request.app.url_path_for("get_file_content_by_id", id=row.id)
+    about = {"id": row.id, "url": str(url), "name": file.name}
+    return {**about, "content_type": file.kind}
 
 
 def _host_name(module: str, name: str) -> Any:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from openai_responses.calls import ToolAnswer
-from openai_responses.items import Item
 from openai_responses.tool_names import ToolNames
+from openai_responses.toolset import ToolAnswer
 from openai_responses.ulids import new_ulid
+from owui_manifold.caller import names_a_row
 from owui_manifold.consent import EventCall
 from owui_manifold.host import (
     citation_sources,
@@ -29,18 +29,8 @@ from owui_manifold.host import (
     updated_tool,
     user_model,
 )
-
-_CITED = frozenset(
-    {
-        "fetch_url",
-        "query_chat_files",
-        "query_knowledge_files",
-        "search_web",
-        "view_file",
-        "view_knowledge_file",
-    }
-)
-"""Builtin tools whose results name sources (utils/middleware.py:450)."""
+from owui_manifold.result_files import share_out
+from owui_manifold.results import cites, is_failure
 
 _DISPATCHERS = ("call_tool", "search_tools")
 """Builtin tools that stand for others; none of them may be called through another."""
@@ -115,6 +105,8 @@ class HostTools:
         files = self._around.metadata.get("files") or []
         messages = self._around.body.get("messages") or []
         function = await updated_tool(tool["callable"], messages, files)
+        if tool.get("type") == "mcp":
+            return await _answer_of_server(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
@@ -149,37 +141,32 @@ class HostTools:
             around.request, name, shown, tool, around.metadata, user
         )
         await tell_terminal(name, params, text, around.event_emitter)
-        sources = []
-        if name in _CITED and text:
-            tool_id = str(tool.get("tool_id") or "")
-            sources = citation_sources(name, params, text, tool_id)
-        pictures, stored, rest = await self._pictures(files, user)
-        card = {"files": rest, "embeds": embeds, "sources": sources, "stored": stored}
-        failed = isinstance(result, Mapping) and set(result) == {"error"}
-        output: str | list[Item] = text
-        if pictures:
-            output = [{"type": "input_text", "text": text}, *pictures]
-        return ToolAnswer(output, failed, {k: v for k, v in card.items() if v})
+        cited = cites(name, around.metadata) and text
+        tool_id = str(tool.get("tool_id") or "")
+        sources = citation_sources(name, params, text, tool_id) if cited else []
+        store = partial(stored_image, around.request, around.metadata, user)
+        has_row = names_a_row(str(around.metadata.get("chat_id") or ""))
+        shared = await share_out(files, store, user, has_row=has_row)
+        card = {"files": shared.shown, "stored": shared.stored}
+        card |= {"embeds": embeds, "sources": sources}
+        filled = {key: value for key, value in card.items() if value}
+        return ToolAnswer(shared.output(text), is_failure(text), filled)
 
-    async def _pictures(
-        self, files: list[dict[str, Any]], user: Any
-    ) -> tuple[list[Item], list[Item], list[dict[str, Any]]]:
-        """Return pictures for the model, the same as they are stored, and the rest."""
-        for_model: list[Item] = []
-        stored: list[Item] = []
-        rest: list[dict[str, Any]] = []
-        around = self._around
-        for file in files:
-            url = str(file.get("url") or "")
-            if file.get("type") != "image" or not url.startswith("data:"):
-                rest.append(file)
-                continue
-            address = await stored_image(around.request, url, around.metadata, user)
-            for_model.append(
-                {"type": "input_image", "detail": "auto", "image_url": url}
-            )
-            stored.append({"type": "input_image", "image_url": address})
-        return for_model, stored, rest
+
+async def _answer_of_server(
+    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+) -> Any:
+    """Return what an MCP server says, also of a call that failed.
+
+    That is meant for the model; the host raises it as a bare Exception
+    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
+    """
+    try:
+        return await function(**params)
+    except Exception as error:
+        if type(error) is Exception:
+            return {"error": str(error)}
+        raise
 
 
 def _json(text: object) -> object:

@@ -1,6 +1,5 @@
 """What a server refused a key before, so that it is not asked again."""
 
-import hashlib
 from dataclasses import dataclass, replace
 
 from openai_responses.endpoint import Endpoint
@@ -20,20 +19,21 @@ class Lessons:
     def __init__(self) -> None:
         """Know nothing yet."""
         self._by_account: dict[str, Learned] = {}
+        self._told: set[str] = set()
 
     def of(self, endpoint: Endpoint) -> Learned:
         """Return what this key has been refused at this address."""
-        return self._by_account.get(_account(endpoint), Learned())
+        return self._by_account.get(endpoint.account(), Learned())
+
+    def is_news(self, text: str) -> bool:
+        """Say whether `text` has not been told yet; from now on it has."""
+        is_new = text not in self._told
+        self._told.add(text)
+        return is_new
 
     def note(self, endpoint: Endpoint, cause: str) -> None:
         """Remember a refusal by its cause; others concern one request alone."""
         if cause in ("summary", "stream"):
             known = self.of(endpoint)
             learned = replace(known, **{cause: True})
-            self._by_account[_account(endpoint)] = learned
-
-
-def _account(endpoint: Endpoint) -> str:
-    """Return a name for an account that does not tell its key."""
-    told = f"{endpoint.base_url}\n{endpoint.organization}\n{endpoint.api_key}"
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()
+            self._by_account[endpoint.account()] = learned

@@ -12,6 +12,7 @@ from openai_responses.tools import (
     responses_tool_choice,
     responses_tools,
 )
+from owui_manifold.hosted_tools import NO_HOSTED_TOOLS, HostedTools
 from owui_manifold.valves import Valves
 
 
@@ -28,18 +29,25 @@ class Offered:
 
 
 def offered_tools(
-    body: Mapping[str, Any], model: ResolvedModel, valves: Valves
+    body: Mapping[str, Any],
+    model: ResolvedModel,
+    valves: Valves,
+    hosted: HostedTools = NO_HOSTED_TOOLS,
 ) -> Offered:
-    """Return the tools of a chat: the host's, then those that filters added.
+    """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
+    A tool that the host or a filter describes takes the place of ours of its kind.
     Raises InvalidRequest for a tool without a name and for a choice that names none.
     """
     groups = [body.get(key) for key in ("tools", "extra_tools")]
     specs = [spec for group in groups if isinstance(group, list) for spec in group]
-    if not specs or not model.facts.functions:
+    own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
+    if not model.facts.functions:
+        own = []
+    tools = merged_tools(hosted.items, own)
+    tools = [tool for tool in tools if tool.get("name") not in hosted.replaced]
+    if not tools:
         return Offered()
-    strict = valves.ENABLE_STRICT_TOOL_CALLING
-    tools = merged_tools(responses_tools(specs, strict=strict))
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
     names = ToolNames(tuple(str(tool["name"]) for tool in called))
     items = names.sent_tools(tools)

@@ -9,7 +9,7 @@ description: GPT models over the Responses API, with reasoning that is remembere
 The story of a request, from Open WebUI's call to the last chunk.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from traceback import extract_tb
@@ -18,7 +18,6 @@ from typing import Any
 from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.endings import CUT
 from openai_responses.errors import ResponsesError
-from openai_responses.models import resolve_model
 from openai_responses.run_events import RunEnded
 from openai_responses.transport import Connections
 from openai_responses.ulids import new_ulid
@@ -27,15 +26,22 @@ from owui_chat.completion import completion, completion_text
 from owui_chat.host_chunks import Chunk, error_chunk, source_chunk
 from owui_chat.native import NativeView
 from owui_chat.tasks import task_result
-from owui_manifold.answer import told
-from owui_manifold.caller import read_caller
+from owui_manifold.answer import Told, told
+from owui_manifold.caller import Caller, read_caller
+from owui_manifold.chat_job import prepare_chat
+from owui_manifold.check_job import checkup_of, is_checkup
 from owui_manifold.host_tools import Surroundings
-from owui_manifold.job import Asked, Job, prepare_chat, prepare_task
+from owui_manifold.job import Asked
 from owui_manifold.learned import Lessons
+from owui_manifold.listing import Listing
 from owui_manifold.log import RunLog
+from owui_manifold.offered_models import offered_models
+from owui_manifold.permitted import permitted_valves
 from owui_manifold.report import report_refusal, with_error_id
 from owui_manifold.settings import log_level, secrets_of
+from owui_manifold.task_job import prepare_task
 from owui_manifold.valves import UserValves, Valves
+from owui_manifold.wishes import with_wishes
 
 _MOST_SYNC_TOOLS = 16
 """Threads for tools that are not coroutines; one that hangs keeps its thread."""
@@ -52,13 +58,13 @@ class Pipe:
         self.valves = self.Valves()
         self._connections = Connections()
         self._lessons = Lessons()
+        self._listing = Listing()
         self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
     def pipes(self) -> list[dict[str, str]]:
-        """Return the models to list; from memory, because every page load asks."""
-        names = [name.strip() for name in self.valves.MODEL_ID.split(",")]
-        unique = dict.fromkeys(name for name in names if name)
-        return [{"id": name, "name": resolve_model(name).name} for name in unique]
+        """Return the models to list."""
+        models = offered_models(self.valves, self._listing, self._connections)
+        return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
         self,
@@ -73,17 +79,17 @@ class Pipe:
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks when the caller streams, else one complete result."""
         valves = self.valves  # the host replaces it at every call (functions.py:53)
-        chosen = (__user__ or {}).get("valves")
-        user_valves = chosen if isinstance(chosen, UserValves) else UserValves()
+        caller = read_caller(body, __user__, __metadata__, __task__)
+        user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
         asked = Asked(
             body,
-            read_caller(body, __user__, __metadata__, __task__),
+            caller,
             valves,
             user_valves,
             getattr(__request__, "state", None),
             self._lessons,
-            RunLog(level, secrets_of(valves), new_ulid()[-10:]),
+            RunLog(level, secrets_of(valves, user_valves), new_ulid()[-10:]),
             Surroundings(
                 tools=__tools__ or {},
                 request=__request__,
@@ -106,13 +112,12 @@ class Pipe:
         Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
         """
         if asked.caller.host_reads:
-            view: NativeView | ChunkView = NativeView(monotonic_seconds)
+            view: NativeView | ChunkView = _native_view(asked)
         else:
             view = ChunkView(*_heading(asked))
         failed = True
         try:
-            job = await prepare_chat(asked)
-            async with aclosing(told(job, self._connections)) as events:
+            async with aclosing(self._answer(asked)) as events:
                 async for event, marker in events:
                     for chunk in view.show(event, marker):
                         yield chunk
@@ -127,9 +132,9 @@ class Pipe:
 
     async def _complete(self, asked: Asked) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
-        view = NativeView(monotonic_seconds)
+        view = _native_view(asked)
         try:
-            ended = await self._watch(await prepare_chat(asked), view)
+            ended = await self._watch(asked, self._answer(asked), view)
         except ResponsesError as error:
             return error_chunk(report_refusal(asked, str(error)))
         except Exception as error:
@@ -144,9 +149,10 @@ class Pipe:
 
     async def _do_task(self, asked: Asked) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
-        view, text = NativeView(monotonic_seconds), ""
+        view, text = _native_view(asked), ""
         try:
-            ended = await self._watch(prepare_task(asked), view)
+            events = told(prepare_task(asked), self._connections)
+            ended = await self._watch(asked, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except ResponsesError as error:
             report_refusal(asked, str(error))
@@ -154,15 +160,52 @@ class Pipe:
             _our_fault(asked, error)
         return task_result(text, asked.caller.host_model)
 
-    async def _watch(self, job: Job, view: NativeView) -> RunEnded:
-        """Run `job` to its end with nobody to show it to; `view` keeps its items."""
+    async def _answer(self, asked: Asked) -> AsyncGenerator[Told, None]:
+        """Yield the events of a chat's answer, or of a check of the set-up."""
+        if is_checkup(asked):
+            events = checkup_of(asked, self._connections)
+        else:
+            events = told(await prepare_chat(asked), self._connections)
+        async with aclosing(events):
+            async for event in events:
+                yield event
+
+    async def _watch(
+        self, asked: Asked, events: AsyncGenerator[Told, None], view: NativeView
+    ) -> RunEnded:
+        """Read `events` to their end; `view` keeps the items for the host."""
         ended = RunEnded(CUT)
-        async with aclosing(told(job, self._connections)) as events:
+        async with aclosing(events):
             async for event, marker in events:
-                for _ in view.show(event, marker):
-                    pass
+                for chunk in view.show(event, marker):
+                    await _tell_page(asked, chunk)
                 ended = event if isinstance(event, RunEnded) else ended
         return ended
+
+
+def _user_valves(
+    valves: Valves,
+    caller: Caller,
+    user: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any] | None,
+) -> UserValves:
+    """Return what the user chose, in settings and switches, as far as they may."""
+    stored = (user or {}).get("valves")
+    chosen = stored if isinstance(stored, UserValves) else UserValves()
+    return permitted_valves(
+        with_wishes(chosen, metadata or {}), valves, caller.is_admin
+    )
+
+
+def _native_view(asked: Asked) -> NativeView:
+    return NativeView(monotonic_seconds, asked.known_sources)
+
+
+async def _tell_page(asked: Asked, chunk: Chunk) -> None:
+    """Send a status or a source: without a stream the host reads none of them."""
+    emit = asked.around.event_emitter
+    if "event" in chunk and emit is not None and asked.caller.host_reads:
+        await emit(chunk["event"])
 
 
 def _heading(asked: Asked) -> tuple[str, int, str]:

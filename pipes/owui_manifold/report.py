@@ -1,10 +1,13 @@
 """What the logs are told of a run."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from openai_responses.audit import audit_error, audit_request, audit_success
 from openai_responses.endings import api_word
+from openai_responses.omissions import left_out
 from openai_responses.run_events import Noted, RunEnded
+from owui_manifold.accounts import ending_for
 from owui_manifold.job import Asked, Job
 
 
@@ -19,6 +22,9 @@ def report_request(job: Job) -> None:
         f"{'kept' if job.store else 'not kept'}, "
         f"{'native events' if asked.caller.host_reads else 'chunks'}",
     )
+    if missing := _missing(job):
+        told = "left out, not known to the API or not taken by the model: "
+        asked.log.line("DEBUG", told + ", ".join(missing))
     if asked.valves.writes_audit_log():
         payload = request.payload()
         asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
@@ -34,6 +40,7 @@ def report_end(job: Job, ended: RunEnded) -> RunEnded:
     asked, trace = job.asked, ended.trace
     if asked.valves.writes_audit_log():
         asked.log.audit(_audit_end(job, ended))
+    _report_removals(asked, trace.removed)
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -46,8 +53,9 @@ def report_end(job: Job, ended: RunEnded) -> RunEnded:
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    sentence = with_error_id(asked, ended.ending.sentence)
-    return replace(ended, ending=replace(ended.ending, sentence=sentence))
+    ending = ending_for(asked, ended.ending, trace.status)
+    sentence = with_error_id(asked, ending.sentence)
+    return replace(ended, ending=replace(ending, sentence=sentence))
 
 
 def report_refusal(asked: Asked, sentence: str) -> str:
@@ -59,6 +67,25 @@ def report_refusal(asked: Asked, sentence: str) -> str:
 def with_error_id(asked: Asked, sentence: str) -> str:
     """Return a sentence with the id under which the log has the lines of the run."""
     return f"{sentence} (Error id: {asked.log.run_id})"
+
+
+def _missing(job: Job) -> list[str]:
+    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    own, body = job.asked.user_valves, job.asked.body
+    if job.asked.caller.task:
+        return []
+    words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
+    chosen = {name: word for name, word in words.items() if word != "inherit"}
+    return left_out({**chosen, **body}, job.request)
+
+
+def _report_removals(asked: Asked, removed: Mapping[str, int]) -> None:
+    """Write what the API took out of the input; past turns may be meant to leave."""
+    if removed:
+        meant = removed.keys() <= {"turn_boundary"}
+        counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+        told = f"the API left out earlier reasoning of the input: {counts}"
+        asked.log.line("DEBUG" if meant else "WARNING", told)
 
 
 def _audit_end(job: Job, ended: RunEnded) -> str:

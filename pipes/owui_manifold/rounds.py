@@ -6,11 +6,13 @@ for all these calls, while the messages it hands over are made anew each time
 received, and the outputs: the reasoning included.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from openai_responses.items import Item, is_call
+from openai_responses.items import Item, open_calls, since_compaction
+from openai_responses.remote_calls import settled
+from owui_chat.citations import source_keys
 from owui_chat.history import output_item
 from owui_chat.messages import Returned, Stretch
 
@@ -21,12 +23,14 @@ _ATTRIBUTE = "openai_responses_rounds"
 class Round:
     """The end of a round whose calls the host is to run.
 
-    `sent` and `received` are input items; `pending` waits for its marker.
+    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
+    the keys of the sources that the page has.
     """
 
     sent: tuple[Item, ...]
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
+    cited: tuple[str, ...] = ()
 
 
 def remember_round(state: Any, message_id: str, ended: Round) -> None:
@@ -41,11 +45,22 @@ def last_round(state: Any, message_id: str) -> Round | None:
     return found if isinstance(found, Round) else None
 
 
+def sources_so_far(
+    state: Any, message_id: str, metadata: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return the keys of the sources that the page has of a message already.
+
+    Those that the host retrieved come first (utils/middleware.py:2970).
+    """
+    before = last_round(state, message_id)
+    return before.cited if before else source_keys(metadata.get("sources") or ())
+
+
 def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
     outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
-    calls = [item["call_id"] for item in ended.received if is_call(item)]
+    calls = [item["call_id"] for item in open_calls(ended.received)]
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
-    answers = [output_item(outputs[call_id]) for call_id in calls]
-    return [*ended.sent, *ended.received, *answers]
+    answers = [output_item(outputs[call_id], ended.received) for call_id in calls]
+    return since_compaction(settled([*ended.sent, *ended.received, *answers]))

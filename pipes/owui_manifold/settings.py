@@ -2,24 +2,26 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from urllib.parse import unquote
 
 from openai_responses.approvals import Approver
-from openai_responses.calls import CallableTools, CallLimits, Toolset
 from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Endpoint, Network, url_parts
 from openai_responses.errors import InvalidRequest
 from openai_responses.exchange import Limits
 from openai_responses.items import Item
+from openai_responses.mcp_servers import secrets_in_servers
 from openai_responses.request import Settings
 from openai_responses.retries import RetryPolicy
+from openai_responses.toolset import CallableTools, CallLimits, Toolset
 from owui_manifold.learned import Learned
 from owui_manifold.valves import UserValves, Valves
 
 
-def endpoint_of(valves: Valves) -> Endpoint:
+def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
-    key = valves.effective_key()
+    key = own_key or valves.effective_key()
     if not key:
         raise InvalidRequest(
             "This pipe has no API key yet. An administrator has to set API_KEY in the "
@@ -75,6 +77,7 @@ def chosen_settings(
     streams: bool,
     tools: Sequence[Item],
     refused: Learned,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Return what holds for one request; a user's own choice wins.
 
@@ -90,6 +93,7 @@ def chosen_settings(
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=defaults or {},
     )
 
 
@@ -98,8 +102,10 @@ def toolset_of(
     tools: CallableTools,
     approver: Approver,
     log: Callable[[str], object],
+    *,
+    runs_calls: bool = True,
 ) -> Toolset:
-    """Return what a run needs to answer calls itself."""
+    """Return what a run needs to answer calls itself, or to leave them to others."""
     return Toolset(
         tools,
         approver,
@@ -112,6 +118,7 @@ def toolset_of(
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
+        runs_calls=runs_calls,
     )
 
 
@@ -120,7 +127,7 @@ def log_level(valves: Valves, user: UserValves) -> str:
     return _chosen(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
 
 
-def secrets_of(valves: Valves) -> list[str]:
+def secrets_of(valves: Valves, user: UserValves) -> list[str]:
     """Return the texts that must be in no line and no chat."""
     try:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
@@ -128,7 +135,9 @@ def secrets_of(valves: Valves) -> list[str]:
         headers = [valves.EXTRA_HEADERS]
     proxy = url_parts(valves.PROXY.strip())
     password = unquote(proxy.password or "") if proxy else ""
-    secrets = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *headers]
+    secrets = [valves.effective_key(), user.API_KEY.strip(), *headers]
+    secrets.append(valves.STORE_ENCRYPTION_KEY)
+    secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
     return [text for text in (*secrets, valves.PROXY, password) if text.strip()]
 
 

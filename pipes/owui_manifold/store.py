@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import is_reasoning
+from openai_responses.items import Item, is_bound
+from openai_responses.ulids import new_ulid
+from owui_chat.kept import kept_values, stored_runs
+from owui_chat.kept_cards import Kept
+from owui_chat.prefix import Sent, read_sent, with_sent
+from owui_chat.pruning import MAX_STORED_KB, stored_size, tidied
 from owui_chat.stored import (
     Record,
     dead_in,
@@ -14,22 +19,39 @@ from owui_chat.stored import (
     write_records,
 )
 from owui_manifold.caller import Caller
-from owui_manifold.host import read_chat, server_secret, write_chat_key
+from owui_manifold.host import read_chat, server_secret, write_chat_keys
 from owui_manifold.sealing import Seal, is_sealed
 from owui_manifold.valves import Valves
 
+_HISTORY = "history"
+
 
 class ChatStore:
-    """What is kept of one chat; writes go to the key of one message alone."""
+    """What is kept of one chat; writes go to the key of one message.
+
+    With the first of them goes what is to be tidied up of messages that are over.
+
+    `messages` are the chat's own, as the host stores them, by their ids; `sent` is
+    what earlier runs sent beside them, by the ids of the answers; `marks` says whether
+    a marker names what was written.
+    """
+
+    marks = True
 
     def __init__(
         self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
     ) -> None:
         """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
         self.records = read_records(chat)
+        self.messages = _messages_of(chat)
+        self.sent = read_sent(chat)
+        self._has_news = False
         self._caller = caller
         self._seal = seal
         self._key = message_key(caller.message_id)
+        in_answers = kept_values(self.messages)  # the host takes those along
+        keys = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        self._untidy = {key: chat[key] for key in keys}
         self._dead = set(dead_in(chat.get(self._key)))
         self._own = {
             ulid: record
@@ -45,20 +67,93 @@ class ChatStore:
         self._own = own
         return True
 
+    def keep_sent(self, sent: Sent) -> None:
+        """Take what this run sends beside the chat; the next write stores it."""
+        if sent != Sent():
+            self.sent[self._caller.message_id] = sent
+            self._has_news = True
+
+    async def write_rest(self) -> None:
+        """Store what no record took with it."""
+        if self._has_news:
+            await self._write(write_records(self._own, self._dead))
+
     async def bury_reasoning(self) -> None:
         """Note that no reasoning kept so far in this chat is to be sent again."""
-        dying = {
-            ulid
-            for ulid, record in self.records.items()
-            if any(map(is_reasoning, record.payload))
-        }
+        dying = dying_in(self.records)
         if dying:
             self._dead |= dying
             await self._write(write_records(self._own, self._dead))
 
     async def _write(self, value: Mapping[str, Any]) -> bool:
-        stored = self._seal.close(value) if self._seal else value
-        return await write_chat_key(self._caller.chat_id, self._key, stored)
+        value = self._with_news(value)
+        room = MAX_STORED_KB * 1024 - stored_size(value)
+        others = tidied(self._untidy, self.messages, self._key, room)
+        values = {**others, self._key: value}
+        stored = {key: self._closed(one) for key, one in values.items()}
+        if not await write_chat_keys(self._caller.chat_id, stored):
+            return False
+        self._untidy = {}
+        return True
+
+    def _with_news(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._has_news = False
+        return with_sent(value, self.sent.get(self._caller.message_id))
+
+    def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._seal.close(value) if self._seal else value
+
+    def unshown(self) -> list[Kept]:
+        """Return what the answer's own output is to hold and does not yet."""
+        return []
+
+    def runs(self, rewritten: str) -> list[list[Item]]:
+        """Return the stored output of each run of this branch.
+
+        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        """
+        return stored_runs(self.messages, self._caller.message_id, rewritten)
+
+
+class OutputStore(ChatStore):
+    """Leaves the row alone: what is kept goes into the answer's own output."""
+
+    marks = False
+
+    def __init__(
+        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+    ) -> None:
+        """Begin with what `chat` holds, of either carrier."""
+        super().__init__(caller, chat, seal)
+        self._unshown: list[Kept] = []
+
+    async def write(self, record: Record) -> bool:
+        """Give `record` to the answer."""
+        self._give(record.ulid, {record.ulid: record})
+        return True
+
+    async def write_rest(self) -> None:
+        """Give the answer what no record took with it."""
+        if self._has_news:
+            self._give(new_ulid(), {})
+
+    async def bury_reasoning(self) -> None:
+        """Note in the answer what is not to be sent again."""
+        dying = dying_in(self.records)
+        self._dead |= dying
+        if dying:
+            self._give(new_ulid(), {})
+
+    def unshown(self) -> list[Kept]:
+        """Return what was given since this was asked last."""
+        given, self._unshown = self._unshown, []
+        return given
+
+    def _give(self, ulid: str, records: Mapping[str, Record]) -> None:
+        value = write_records(records, self._dead)
+        if self._has_news:
+            value = {**self._with_news(value), "message_id": self._caller.message_id}
+        self._unshown.append(Kept(ulid, self._closed(value)))
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
@@ -68,16 +163,32 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     chat = await read_chat(caller.chat_id, caller.user_id)
     if chat is None:
         return None
-    kept = {key: value for key, value in chat.items() if is_pipe_key(key)}
+    kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
+    kept |= kept_values(_messages_of(chat))
+    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
         seal = _seal(valves)
-        return ChatStore(caller, _opened(kept, seal), seal)
+        return store(caller, _opened(kept, seal), seal)
     if not any(map(is_sealed, kept.values())):
-        return ChatStore(caller, kept)
+        return store(caller, kept)
     try:
-        return ChatStore(caller, _opened(kept, _seal(valves)))
+        return store(caller, _opened(kept, _seal(valves)))
     except InvalidRequest:  # unreadable items are no reason to stop a chat
-        return ChatStore(caller, kept)
+        return store(caller, kept)
+
+
+def dying_in(records: Mapping[str, Record]) -> set[str]:
+    """Return the ids of the records that only their maker can read."""
+    return {
+        ulid for ulid, record in records.items() if any(map(is_bound, record.payload))
+    }
+
+
+def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the messages of a chat as the host stores them, by their ids."""
+    history = chat.get(_HISTORY)
+    messages = history.get("messages") if isinstance(history, Mapping) else None
+    return messages if isinstance(messages, Mapping) else {}
 
 
 def _opened(kept: Mapping[str, Any], seal: Seal) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Switches in Open WebUI's composer for the pipe; knows nothing of it but one key."""

@@ -1,0 +1,137 @@
+"""The set-up, tried out: what works, what does not, what to do.
+
+An administrator sends `/check` to any model of the pipe; the answer is made here, from
+small requests like those of a chat.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from openai_responses.endings import COMPLETED, CUT
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import ResponsesError
+from openai_responses.exchange import Limits
+from openai_responses.items import Item
+from openai_responses.models import ResolvedModel
+from openai_responses.request import ResponsesRequest
+from openai_responses.retries import RetryPolicy
+from openai_responses.run import run
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    Noted,
+    RunEnded,
+    RunEvent,
+)
+from openai_responses.transport import Connections
+from owui_manifold.listing import fetch_models
+
+CHECK_COMMAND = "/check"
+_FEWEST_TOKENS = 16
+_PING: Item = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_text", "text": "ping"}],
+}
+_WORKS, _FAILS, _OPEN = "✅", "❌", "⚠️"
+
+
+class Checkup:
+    """One model of the pipe at its server, tried out piece by piece."""
+
+    def __init__(
+        self,
+        model: ResolvedModel,
+        endpoint: Endpoint,
+        connections: Connections,
+        limits: Limits,
+    ) -> None:
+        """Nothing is sent twice: a failure is what is looked for."""
+        self._model = model
+        self._endpoint = endpoint
+        self._connections = connections
+        self._limits = replace(limits, retries=RetryPolicy(0))
+
+    async def events(
+        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Tell the findings as an answer, a line at a time.
+
+        `listed` are the models that the pipe offers, `hosted` the tools that are on.
+        """
+        message: Item = {"type": "message", "role": "assistant", "content": []}
+        yield ItemStarted(0, message)
+        text = ""
+        async with aclosing(self._lines(listed, hosted)) as lines:
+            async for line in lines:
+                text += line + "\n"
+                yield Grew(0, "text", 0, line + "\n")
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        whole = {**message, "content": content}
+        yield ItemEnded(0, whole)
+        yield RunEnded(COMPLETED, output=(whole,))
+
+    async def _lines(
+        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
+    ) -> AsyncGenerator[str, None]:
+        yield f"The set-up of this pipe, tried with {self._model.name}:\n"
+        yield await self._models_line(listed)
+        complaint = await self._complaint()
+        if complaint:
+            yield _finding(_FAILS, "A small request", complaint)
+            return
+        yield _finding(_WORKS, "A small request", "The model answers.")
+        yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
+        if self._model.facts.summary:
+            works = "Summaries of the reasoning can be shown."
+            asked = {"summary": "auto"}
+            yield await self._line_of("Summaries", works, reasoning=asked)
+        for tool in hosted:
+            name = str(tool.get("server_label") or tool.get("type"))
+            works = "The model can be given this tool."
+            asked_tool = {"tools": [tool], "tool_choice": "none"}
+            yield await self._line_of(name, works, **asked_tool)
+
+    async def _models_line(self, listed: Sequence[ResolvedModel]) -> str:
+        try:
+            usable = await fetch_models(self._endpoint, self._connections)
+        except ResponsesError as error:
+            return _finding(_OPEN, "The list of models", str(error))
+        missing = [model.id for model in listed if model.id not in usable]
+        if not missing:
+            return _finding(_WORKS, "The key", "It is accepted, for all models listed.")
+        names = ", ".join(missing)
+        return _finding(_OPEN, "The key", f"It is accepted, but not listed: {names}.")
+
+    async def _line_of(self, what: str, works: str, **more: Any) -> str:
+        complaint = await self._complaint(**more)
+        return (
+            _finding(_FAILS, what, complaint)
+            if complaint
+            else _finding(_WORKS, what, works)
+        )
+
+    async def _complaint(self, **more: Any) -> str:
+        """Return what stands against a small request; nothing when it is answered.
+
+        An answer that ends for want of tokens is one; a remedy that a chat would use
+        in silence (`healing`) is what is looked for.
+        """
+        small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
+        remedy, ended = "", RunEnded(CUT)
+        events = run(request, self._endpoint, self._connections, self._limits)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Noted) and event.cause:
+                    remedy = event.sentence
+                ended = event if isinstance(event, RunEnded) else ended
+        answered = ended.ending.kind in ("completed", "incomplete")
+        return remedy if answered else ended.ending.sentence
+
+
+def _finding(sign: str, what: str, sentence: str) -> str:
+    return f"- {sign} **{what}**: {sentence}"
