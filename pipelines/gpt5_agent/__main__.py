@@ -1,0 +1,7 @@
+"""Starts a conversation in a terminal."""
+
+import sys
+
+from gpt5_agent.conversation import run_conversation
+
+sys.exit(run_conversation())

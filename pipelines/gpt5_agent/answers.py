@@ -1,0 +1,167 @@
+"""One question answered, piece by piece or as a whole; nothing is raised."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from traceback import extract_tb
+
+from gpt5_agent.asked import AgentAsked
+from gpt5_agent.bridge import Piece
+from gpt5_agent.caller import Caller
+from gpt5_agent.client_view import PlainView
+from gpt5_agent.log import AgentLog
+from gpt5_agent.settings import (
+    Question,
+    agent_asked,
+    emits_thoughts,
+    endpoint_of,
+    secrets_of,
+)
+from gpt5_agent.strategy import run_agent
+from gpt5_agent.task import task_request
+from gpt5_agent.views import HostView
+from gpt5_agent.workbench import Workbench, server_secrets, servers_of
+from openai_responses.clock import monotonic_seconds, unix_seconds
+from openai_responses.errors import ResponsesError
+from openai_responses.models import resolve_model
+from openai_responses.origin import Origin
+from openai_responses.run import run
+from openai_responses.run_events import RunEnded
+from openai_responses.transport import Connections
+from openai_responses.ulids import new_ulid
+from owui_chat.completion import completion_text
+from owui_chat.host_chunks import Chunk, error_chunk
+from owui_chat.tasks import task_result
+
+DONE = "data: [DONE]"
+
+_OUR_FAULT = (
+    "Something in this pipeline went wrong. Try again; if it lasts, give an "
+    "administrator the error id."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the pipeline: what is asked, who reads, what it is answered with."""
+
+    question: Question
+    caller: Caller
+    connections: Connections
+    workbench: Workbench
+
+
+async def streamed(call: Call) -> AsyncGenerator[Piece, None]:
+    """Yield the answer as its reader understands it, with an end of its own."""
+    log = AgentLog(new_ulid()[-10:])
+    try:
+        if call.caller.task:
+            yield _as_chunk(await _task(call, log))
+        else:
+            async with aclosing(_chunks(call, log)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+    except Exception as error:
+        yield error_chunk(_sentence_of(error, log))
+    yield DONE
+
+
+async def whole(call: Call) -> Chunk:
+    """Return the whole answer as one result (R27)."""
+    log = AgentLog(new_ulid()[-10:])
+    try:
+        if call.caller.task:
+            return await _task(call, log)
+        async with _lent(call, log) as lent:
+            asked, view = _prepared(lent, log)
+            async with aclosing(run_agent(asked)) as events:
+                async for event in events:
+                    for _ in view.show(event):
+                        pass
+            return view.result(*_heading(call.caller))
+    except Exception as error:
+        return error_chunk(_sentence_of(error, log))
+
+
+@asynccontextmanager
+async def _lent(call: Call, log: AgentLog) -> AsyncGenerator[Call, None]:
+    """Lend the call its tools; raises InvalidRequest."""
+    valves = call.question.valves
+    log.hide(secrets_of(endpoint_of(valves)) + server_secrets(servers_of(valves)))
+    workspace = call.caller.workspace or log.run_id
+    async with call.workbench.lend(valves, workspace, log) as tools:
+        yield replace(call, question=replace(call.question, tools=tools))
+
+
+def _prepared(call: Call, log: AgentLog) -> tuple[AgentAsked, HostView | PlainView]:
+    """Return what to ask and how to show it; raises InvalidRequest."""
+    asked, caller = _asked(call, log), call.caller
+    emits = emits_thoughts(call.question)
+    if not caller.host_reads:
+        return asked, PlainView(*_heading(caller), emits)
+    origin = Origin(resolve_model(asked.model).family, asked.endpoint.host)
+    return asked, HostView(monotonic_seconds, emits, origin)
+
+
+def _asked(call: Call, log: AgentLog) -> AgentAsked:
+    endpoint = endpoint_of(call.question.valves)
+    return agent_asked(call.question, endpoint, call.connections, log)
+
+
+async def _chunks(call: Call, log: AgentLog) -> AsyncGenerator[Chunk, None]:
+    async with _lent(call, log) as lent:
+        asked, view = _prepared(lent, log)
+        async with aclosing(run_agent(asked)) as events:
+            async for event in events:
+                for chunk in view.show(event):
+                    yield chunk
+
+
+async def _task(call: Call, log: AgentLog) -> Chunk:
+    """Return a title, tags or the like, without the loop (R28); empty if it failed."""
+    text = ""
+    try:
+        log.hide(secrets_of(endpoint_of(call.question.valves)))
+        asked = _asked(call, log)
+        request = task_request(asked, call.caller.task)
+        events = run(request, asked.endpoint, asked.connections, asked.limits)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, RunEnded):
+                    text = _task_text(event, log)
+    except Exception as error:
+        _sentence_of(error, log)
+    return task_result(text, call.caller.model)
+
+
+def _task_text(ended: RunEnded, log: AgentLog) -> str:
+    if ended.ending.is_failure:
+        log.warn(ended.ending.sentence)
+        return ""
+    return completion_text(ended)
+
+
+def _as_chunk(result: Chunk) -> Chunk:
+    """Return a whole result as the one chunk of a stream."""
+    (choice,) = result["choices"]
+    return {**result, "choices": [{**choice, "delta": choice["message"]}]}
+
+
+def _heading(caller: Caller) -> tuple[str, int, str]:
+    """Return the id, the time and the model that a result or its chunks carry."""
+    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
+
+
+def _sentence_of(error: Exception, log: AgentLog) -> str:
+    """Log why there is no answer; return the sentence to show.
+
+    Of a foreign exception only its place is told: its text may quote a header or a
+    prompt.
+    """
+    if isinstance(error, ResponsesError):
+        log.warn(f"nothing was sent: {error}")
+        return log.with_error_id(str(error))
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    log.warn(f"{type(error).__name__} at {place}")
+    return log.with_error_id(_OUR_FAULT)

@@ -1,0 +1,37 @@
+"""Lines in the server's log, each behind the id of its answer, without secrets."""
+
+import logging
+from collections.abc import Iterable
+
+from openai_responses.redaction import redacted
+
+_LOGGER = logging.getLogger("gpt5_agent_strategies")
+
+
+class AgentLog:
+    """The log of one answer; from any thread."""
+
+    def __init__(self, run_id: str) -> None:
+        """Write nothing yet; `run_id` stands in front of every line."""
+        self.run_id = run_id
+        self._secrets: tuple[str, ...] = ()
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Leave these texts out of every line from now on."""
+        self._secrets = tuple(secrets)
+
+    def line(self, text: str) -> None:
+        """Write `text` as one line."""
+        self._write(logging.INFO, text)
+
+    def warn(self, text: str) -> None:
+        """Write what went wrong as one line."""
+        self._write(logging.WARNING, text)
+
+    def _write(self, level: int, text: str) -> None:
+        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
+        _LOGGER.log(level, "%s %s", self.run_id, one_line)
+
+    def with_error_id(self, sentence: str) -> str:
+        """Return a sentence with the id under which the log has this answer."""
+        return f"{sentence} (Error id: {self.run_id})"

@@ -1,0 +1,110 @@
+"""
+title: GPT-5 Agent Strategies
+author: The authors of OpenAI Responses Manifold
+version: 0.1.0
+license: MIT
+description: Agents over the Responses API, with policies, limits and approvals.
+
+The story of a question, from the Pipelines server's call to the last piece.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from gpt5_agent.answers import DONE, Call, streamed, whole
+from gpt5_agent.bridge import Bridge, Piece
+from gpt5_agent.caller import CONTEXT_KEY, agent_context, read_caller
+from gpt5_agent.settings import Question
+from gpt5_agent.valves import Valves
+from gpt5_agent.workbench import Workbench
+from openai_responses.transport import Connections
+from owui_chat.host_chunks import error_chunk
+
+_STRATEGIES: Mapping[str, str] = {
+    "gpt5_function_calling": "GPT-5 Function Calling",
+    "gpt5_react": "GPT-5 ReAct",
+}
+_THREADS = 400
+"""The server gives 40 threads to all its streams, and each of ours waits in one."""
+
+_STOPPED = (
+    "The Pipelines server was stopped or has loaded its pipelines anew, which ended "
+    "this answer. Ask again."
+)
+
+
+class Unlogged(dict[str, Any]):
+    """A whole answer; the server writes its `repr` to the log."""
+
+    def __repr__(self) -> str:
+        """Return nothing of what was said."""
+        return "a whole answer"
+
+
+class Pipeline:
+    """Two agents, which share one loop."""
+
+    Valves = Valves
+
+    def __init__(self) -> None:
+        """Open nothing and start nothing: the server makes one at every load."""
+        self.type = "manifold"
+        self.valves = self.Valves()
+        self._connections = Connections()
+        self._workbench = Workbench()
+        self._bridge = Bridge(error_chunk(_STOPPED), self._leave_nothing)
+
+    def pipelines(self) -> list[dict[str, str]]:
+        """Return the agents as models."""
+        return [{"id": id_, "name": name} for id_, name in _STRATEGIES.items()]
+
+    async def on_startup(self) -> None:
+        """Let more answers wait at once; called in the server's own event loop."""
+        _raise_thread_limit()
+
+    async def on_shutdown(self) -> None:
+        """End all answers, and leave nothing behind."""
+        await asyncio.to_thread(self._bridge.close)
+
+    async def inlet(
+        self, body: dict[str, Any], user: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Keep in the body what the pipe would not get to know of the chat."""
+        del user
+        return {**body, CONTEXT_KEY: agent_context(body)}
+
+    def pipe(
+        self,
+        user_message: str | None,
+        model_id: str,
+        messages: Sequence[Mapping[str, Any]],
+        body: dict[str, Any],
+    ) -> Iterator[Piece] | dict[str, Any]:
+        """Answer: pieces when the caller streams, else one complete result."""
+        del user_message  # the last message of the user, which `messages` has
+        caller = read_caller(body)
+        asked = Question(model_id, messages, body, self.valves, caller.can_be_asked)
+        call = Call(asked, caller, self._connections, self._workbench)
+        try:
+            if caller.streams:
+                return self._bridge.read(streamed(call))
+            return Unlogged(self._bridge.wait_for(whole(call)))
+        except Exception:  # the bridge was closed
+            error = error_chunk(_STOPPED)
+            return iter((error, DONE)) if caller.streams else error
+
+    async def _leave_nothing(self) -> None:
+        await self._workbench.close()
+        await self._connections.close()
+
+
+def _raise_thread_limit() -> None:
+    """Raise the limit of the running loop; without anyio there is none."""
+    try:
+        threads = import_module("anyio.to_thread")
+    except ImportError:
+        return
+    limiter = threads.current_default_thread_limiter()
+    limiter.total_tokens = max(limiter.total_tokens, _THREADS)

@@ -1,0 +1,115 @@
+"""The policy blocks, joined with the instruction to what the model is told first."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+PolicyStyle = Literal["full", "lean", "auto"]
+
+NO_INSTRUCTION = "You are a helpful GPT-5 agent."
+"""What stands for an instruction that is empty."""
+
+TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_LEAN_FROM = (5, 5)
+"""From this version on short policies work better (responses-api.md §8)."""
+
+_GPT = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: Literal["full", "lean"] = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or any other text,
+    which is added as it is.
+    """
+    changed = read_overrides(prompt_policy_overrides)
+    texts = _FULL if style == "full" else _LEAN
+    blocks = [_wrapped(changed.get(key, texts[key]), tag) for key, tag in TAGS.items()]
+    instruction = base_instruction.strip() or NO_INSTRUCTION
+    parts = [instruction, *blocks, changed.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def read_overrides(text: str) -> dict[str, str]:
+    """Return what overrides change, by key; keys that nobody knows are left out."""
+    if not text.strip():
+        return {}
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        return {"extra_policy": text}
+    return {key: given[key] for key in (*TAGS, "extra_policy") if _says(given.get(key))}
+
+
+def settled_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
+    """Return the style for a family of models; what is not a newer GPT gets all."""
+    if style != "auto":
+        return style
+    match = _GPT.match(family)
+    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    return "lean" if version >= _LEAN_FROM else "full"
+
+
+def _says(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _wrapped(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"

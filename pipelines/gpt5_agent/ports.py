@@ -1,0 +1,118 @@
+"""What the agent is connected to: who talks to it, what it calls, what guides it."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gpt5_agent.events import NewMessage, State, ToolCallRequested
+from openai_responses.items import Item
+from openai_responses.run_events import RunEnded, RunEvent
+
+
+class UserInterface(Protocol):
+    """Shows a person what the agent does.
+
+    What the person does goes to `Session.submit_user_input` and
+    `Session.provide_confirmation`.
+    """
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Show an answer that is whole."""
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Ask whether a call may be made."""
+
+    def on_ready_for_input(self) -> None:
+        """Let the person write."""
+
+    def on_agent_state_change(self, state: State) -> None:
+        """Show what the agent is doing now."""
+
+
+class Tool(Protocol):
+    """Something that the model can call.
+
+    `args` is the JSON Schema of its arguments.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that no other tool has."""
+
+    @property
+    def description(self) -> str:
+        """What it does, for the model."""
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The schema of the arguments."""
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        """Do it; what comes back is told to the model, what is raised is a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What one answer of a model came to; the last thing that a provider yields.
+
+    `is_final` says that no tool was asked for; `text_content` is the text of the
+    answer, `ended` the way it ended, with all its items.
+    """
+
+    is_final: bool
+    tool_calls: tuple[Item, ...] = ()
+    text_content: str = ""
+    ended: RunEnded = field(kw_only=True)
+
+
+class Provider(Protocol):
+    """A model that goes on with a history."""
+
+    def generate(
+        self, history: Sequence[Item], tools: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent | Generation, None]:
+        """Yield what happens as it happens, then what it came to.
+
+        Without `tools` the model may call none.
+        """
+
+
+class AgentContext(Protocol):
+    """What a listener gives its signals to."""
+
+    async def emit_input(self, text: str) -> None:
+        """Take what was heard; returns once it is answered."""
+
+
+class Listener(Protocol):
+    """Hears something of the outside world and passes it on."""
+
+    @property
+    def name(self) -> str:
+        """The name that no other listener has."""
+
+    async def on_start(self, context: AgentContext) -> None:
+        """Begin to listen; what is heard goes to `context.emit_input`."""
+
+    async def on_stop(self) -> None:
+        """Stop, with nothing left open."""
+
+
+class Guide(Protocol):
+    """Who the agent is, and what it remembers."""
+
+    @property
+    def system_prompt(self) -> str:
+        """What the agent is told of itself."""
+
+    @property
+    def temperature(self) -> float | None:
+        """How far it may stray; None leaves that to the model."""
+
+    @property
+    def memory_policy(self) -> str:
+        """How much of a chat it remembers: all, or a `sliding-window` of turns."""
+
+    @property
+    def initial_memories(self) -> Sequence[str]:
+        """What it remembers before the chat begins."""

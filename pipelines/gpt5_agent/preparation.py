@@ -1,0 +1,183 @@
+"""A question to the agent -> what its first round needs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpt5_agent.asked import AgentAsked
+from gpt5_agent.confirmations import without_questions
+from gpt5_agent.context import context_text, read_context
+from gpt5_agent.events import SourceGiven
+from gpt5_agent.memory import Message, begins_turn, memory_items, remembered
+from gpt5_agent.own_tools import PortTools, tool_spec
+from gpt5_agent.policy import build_system_instruction, settled_style
+from gpt5_agent.rounds import Earlier, Style, read_earlier, settled_in_chat
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.models import ResolvedModel, resolve_model
+from openai_responses.origin import Origin
+from openai_responses.replay import given_back
+from openai_responses.request import ResponsesRequest, build_request
+from openai_responses.tool_names import ToolNames
+from openai_responses.tools import (
+    merged_tools,
+    responses_tool_choice,
+    responses_tools,
+)
+from owui_chat.carried import with_records
+from owui_chat.details import carried_turns
+from owui_chat.history import build_input
+from owui_chat.messages import read_messages
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a run of the agent begins with.
+
+    `request` has the history as its input; `own` runs the tools that are ours,
+    `host_schemas` are the arguments of the host's, both under the tools' own names.
+    """
+
+    model: ResolvedModel
+    request: ResponsesRequest
+    names: ToolNames
+    own: PortTools
+    host_schemas: Mapping[str, Mapping[str, Any]]
+    earlier: Earlier
+    style: Style
+    sources: Sequence[SourceGiven]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    tools: Sequence[Item]
+    names: ToolNames
+    choice: object
+
+
+def prepare_agent(asked: AgentAsked) -> Prepared:
+    """Return what the agent begins with; raises InvalidRequest for what cannot work."""
+    model = _calling_model(asked.model)
+    if not all(isinstance(message, Mapping) for message in asked.messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    earlier = read_earlier(asked.messages)
+    style = settled_in_chat(asked.messages) or settled_style(
+        asked.persona.style, model.family
+    )
+    guide = asked.persona.guide
+    memory = remembered(asked.messages, guide.memory_policy if guide else "")
+    reader = Origin(model.family, asked.endpoint.host)
+    said, items = _history(_with_query(memory.messages, asked.query), reader, earlier)
+    sources = read_context(asked.context)
+    offer = _offer(asked)
+    request = build_request(
+        model,
+        _instructions(asked, style, said, sources),
+        [*(memory_items(guide) if guide else ()), *items],
+        _body(asked, offer),
+        replace(asked.settings, tools=offer.tools),
+    )
+    own = PortTools(asked.own.tools, asked.own.files_root)
+    schemas = _host_schemas(offer, own)
+    shown = () if earlier.has_begun else sources
+    return Prepared(
+        model, request, offer.names, own, schemas, earlier, style, shown, memory.note
+    )
+
+
+def _calling_model(name: str) -> ResolvedModel:
+    model = resolve_model(name)
+    if not model.facts.functions:
+        raise InvalidRequest(
+            f"The model {model.id} cannot call functions, and an agent needs them. An "
+            "administrator has to choose another one in MODEL, for example gpt-5.2."
+        )
+    return model
+
+
+def _history(
+    messages: Sequence[Message], reader: Origin, earlier: Earlier
+) -> tuple[str, list[Item]]:
+    """Return what the system says and the items of a chat.
+
+    An answer whose calls are still open stands at the end: it goes on from there.
+    """
+    closed = _without_last_turn(messages) if earlier.open_turn else messages
+    marked, records = with_records(without_questions(closed))
+    said, stretches = read_messages(marked)
+    items = build_input(stretches, records, reader)
+    return said, [*items, *given_back(earlier.open_turn, with_reasoning=True)]
+
+
+def _without_last_turn(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages without what the last that carries a turn carries."""
+    carriers = [place for place, one in enumerate(messages) if carried_turns(one)]
+    last = messages[carriers[-1]]
+    bare = {k: v for k, v in last.items() if k != "reasoning_details"}
+    return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
+
+
+def _with_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last one."""
+    if not query.strip():
+        return messages
+    places = [place for place, _ in enumerate(messages) if begins_turn(messages, place)]
+    if not places:
+        return [*messages, {"role": "user", "content": query}]
+    last = places[-1]
+    content = messages[last].get("content")
+    rows = content if isinstance(content, list) else []
+    others = [
+        row
+        for row in rows
+        if not isinstance(row, Mapping) or row.get("type") not in ("text", "input_text")
+    ]
+    text: Any = [{"type": "text", "text": query}, *others] if others else query
+    return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
+
+
+def _instructions(
+    asked: AgentAsked, style: Style, said: str, sources: list[SourceGiven]
+) -> str:
+    """Return the instruction with its policies, then what there is to read."""
+    persona = asked.persona
+    guide = persona.guide.system_prompt if persona.guide else ""
+    parts = [part.strip() for part in (guide, persona.instruction, said)]
+    base = "\n\n".join(part for part in parts if part)
+    text = build_system_instruction(base, persona.overrides, style)
+    given = context_text(sources)
+    return f"{text}\n\n{given}" if given else text
+
+
+def _offer(asked: AgentAsked) -> _Offer:
+    """Return the host's tools with our own; one of ours wins over one of its name."""
+    specs = asked.body.get("tools")
+    hosts = responses_tools(specs if isinstance(specs, list) else [])
+    ours = responses_tools([tool_spec(tool) for tool in asked.own.tools])
+    functions = [
+        tool
+        for tool in merged_tools(hosts, ours)
+        if tool.get("type") in ("function", "custom")
+    ]
+    names = ToolNames(tuple(str(tool["name"]) for tool in functions))
+    tools = names.sent_tools(functions)
+    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
+    return _Offer(tools, names, choice if tools else None)
+
+
+def _host_schemas(offer: _Offer, own: PortTools) -> dict[str, Mapping[str, Any]]:
+    named = ((offer.names.original(str(one["name"])), one) for one in offer.tools)
+    return {
+        name: tool.get("parameters") or {}
+        for name, tool in named
+        if name not in own.names
+    }
+
+
+def _body(asked: AgentAsked, offer: _Offer) -> dict[str, Any]:
+    """Return the caller's keys; what the guide says of temperature stands behind."""
+    guide = asked.persona.guide
+    usual = {"temperature": guide.temperature} if guide else {}
+    given = {k: v for k, v in asked.body.items() if v is not None}
+    return {**usual, **given, "tool_choice": offer.choice}

@@ -1,0 +1,120 @@
+"""A conversation with one person: what they say, what they allow, what comes of it.
+
+A user interface gives its commands here (`submit_user_input`, `provide_confirmation`),
+and is told of the agent in the seed's events.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from gpt5_agent.asked import AgentAsked
+from gpt5_agent.confirmations import confirmation_id
+from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
+from gpt5_agent.harm import security_warning
+from gpt5_agent.memory import Message
+from gpt5_agent.ports import UserInterface
+from gpt5_agent.reporting import report
+from gpt5_agent.strategy import MakeProvider, responses_provider, run_agent
+from openai_responses.items import is_call, item_type, message_text
+from openai_responses.models import resolve_model
+from openai_responses.origin import Origin
+from openai_responses.run_events import CallAnswered
+from owui_chat.chunks import chat_tool_call
+from owui_chat.details import turn_details
+
+
+class Session:
+    """Answers one input after another; `messages` are the conversation so far.
+
+    A listener may give its signals here, too.
+    """
+
+    def __init__(
+        self,
+        asked: AgentAsked,
+        interface: UserInterface,
+        show: Callable[[AgentEvent], object] = repr,
+        make_provider: MakeProvider = responses_provider,
+    ) -> None:
+        """Ask as `asked` does; `show` gets every event, for what the seed has not."""
+        approver = replace(asked.own.approver, ask=self._asked_person)
+        own = replace(asked.own, approver=approver, asks_in_chat=False)
+        self.messages: list[Message] = list(asked.messages)
+        self._asked = replace(asked, own=own)
+        self._interface = interface
+        self._show = show
+        self._make_provider = make_provider
+        self._turn = asyncio.Lock()
+        self._waiting: dict[str, asyncio.Future[bool]] = {}
+
+    async def submit_user_input(self, text: str) -> None:
+        """Answer what a person said; cancelling it stops the model and the tools."""
+        async with self._turn:
+            self.messages.append({"role": "user", "content": text})
+            asked = replace(self._asked, messages=tuple(self.messages))
+            events = run_agent(asked, self._make_provider)
+            async with aclosing(events):
+                async for event in events:
+                    self.messages += self._messages_of(event)
+                    self._show(event)
+                    report(event, self._interface)
+
+    async def emit_input(self, text: str) -> None:
+        """Answer what a listener heard."""
+        await self.submit_user_input(text)
+
+    def provide_confirmation(self, confirmation: str, approved: bool) -> bool:
+        """Answer a request; returns whether one of that id waited for it.
+
+        An answer counts once: a second one finds nobody who waits.
+        """
+        waiting = self._waiting.pop(confirmation, None)
+        if waiting is None:
+            return False
+        waiting.set_result(approved)
+        return True
+
+    async def _asked_person(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        """Ask whether a call may be made, and wait for the answer."""
+        confirmation = confirmation_id(call_id, name, arguments)
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting[confirmation] = answer
+        self._interface.on_agent_state_change("waiting_for_confirmation")
+        self._interface.on_tool_call_request(
+            ToolCallRequested(name, arguments, confirmation, security_warning(name))
+        )
+        try:
+            return await answer
+        finally:
+            self._waiting.pop(confirmation, None)
+            self._interface.on_agent_state_change("executing_tool")
+
+    def _messages_of(self, event: AgentEvent) -> list[Message]:
+        """Return what an event adds to the conversation, as Open WebUI would have it."""
+        match event:
+            case RoundEnded():
+                return [self._answer(event)]
+            case CallAnswered():
+                item = event.item
+                output = {"tool_call_id": item["call_id"], "content": item["output"]}
+                return [{"role": "tool", **output}]
+        return []
+
+    def _answer(self, ended: RoundEnded) -> Message:
+        items = [item for _, item in ended.items]
+        texts = [message_text(i) for i in items if item_type(i) == "message"]
+        family = resolve_model(self._asked.model).family
+        origin = Origin(family, self._asked.endpoint.host)
+        pairs = [(item, message_text(item)) for item in items]
+        calls = [chat_tool_call(item) for item in items if is_call(item)]
+        return {
+            "role": "assistant",
+            "content": "\n".join(text for text in texts if text),
+            "reasoning_details": turn_details(ended.name, pairs, origin, ended.notes),
+            **({"tool_calls": calls} if calls else {}),
+        }

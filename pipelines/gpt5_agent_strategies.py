@@ -1,0 +1,15655 @@
+"""
+title: GPT-5 Agent Strategies
+author: The authors of OpenAI Responses Manifold
+version: 0.1.0
+license: MIT
+description: Agents over the Responses API, with policies, limits and approvals.
+
+Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
+
+    openai_responses  items, errors, sentences, endings, usage, run_events, approvals,
+                      endpoint, clock, compat, deadlines, api_errors, events, sse,
+                      event_reader, received, hosted, catalog, models, parameters,
+                      request, retries, routes, sessions, transport, texts, turn,
+                      exchange, toolset, pictures, origin, redaction, schema_parts,
+                      arguments, json_texts, prices, tool_names, remote_calls, replay,
+                      open_schemas, strict_limits, schemas, tools, calls, healing,
+                      attempts, consents, run, ulids
+    owui_chat  host_chunks, links, annotations, shown, kept_cards, markers, messages,
+               stored, made, chunks, completion, details, carried, code_texts,
+               old_blocks, history, tasks, cards, call_cards, citations, closing,
+               picture_cards, code_cards, remote_cards, searches, hosted_cards, native
+    toolbox  process_handle, bubblewrap_cell, sandbox_limits, cells, seccomp,
+             bubblewrap, containers, inside_archive, inside_code, inside_files, inside,
+             replies, conversations, probing, workspace_root, workspaces,
+             sandbox_answers, sandbox_specs, sandbox, event_texts, json_rpc, mcp_wire,
+             remote_tools, remote_http, server_rows, server_entries, mcp_http,
+             mcp_session, mcp_child, mcp_stdio, mcp, openapi_answers, openapi_schemas,
+             openapi_arguments, openapi_operations, openapi_requests, openapi,
+             tool_servers
+    gpt5_agent  events, policy, ports, asked, bridge, caller, steps, agent_chunks,
+                thinking, pieces, thoughts, client_view, log, presets, sealing, valves,
+                settings, guard, harm, memory, confirmations, ledger, context, files,
+                results, own_tools, rounds, preparation, calling, transcript, answering,
+                sound, agent, provider, strategy, task, reporting, views, sandbox_tool,
+                workbench, answers, pipeline
+"""
+
+import asyncio
+import base64
+import binascii
+import errno
+import hashlib
+import json
+import logging
+import math
+import mimetypes
+import os
+import platform
+import random
+import re
+import secrets
+import shutil
+import signal
+import ssl
+import stat
+import struct
+import sys
+import tempfile
+import time
+from asyncio import StreamReader, StreamWriter, Task
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from base64 import b64encode
+from codecs import getincrementaldecoder
+from collections import Counter
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Container,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from concurrent.futures import Future
+from contextlib import (
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from fnmatch import fnmatchcase
+from functools import partial
+from hashlib import sha256
+from importlib import import_module
+from io import IncrementalNewlineDecoder
+from itertools import count, groupby
+from mimetypes import guess_type
+from operator import attrgetter
+from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
+from pathlib import Path, PurePosixPath
+from queue import Empty, SimpleQueue
+from secrets import token_hex
+from threading import Lock, Thread
+from time import monotonic
+from traceback import extract_tb
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from urllib.parse import (
+    SplitResult,
+    quote,
+    quote_plus,
+    unquote,
+    urlencode,
+    urljoin,
+    urlsplit,
+    urlunsplit,
+)
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
+from pydantic.config import JsonDict
+
+# openai_responses.items ===============================================================
+# Verbatim wire items, asked their questions.
+#
+# An item stays the dict that the API sent: what it holds beyond the fields we know
+# (`namespace`, `caller`, `fingerprint`, fields of tomorrow) goes back as it came.
+
+Item = dict[str, Any]
+
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, by the type of their answer."""
+
+
+def item_type(item: Mapping[str, Any]) -> str:
+    """Return the type; a message in its short form has none."""
+    kind = item.get("type")
+    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+
+
+def is_call(item: Mapping[str, Any]) -> bool:
+    """Say whether somebody on our side has to answer `item`."""
+    return item_type(item) in CALL_OUTPUTS
+
+
+def is_call_output(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` answers a call."""
+    return item_type(item) in CALL_OUTPUTS.values()
+
+
+def is_reasoning(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a reasoning item."""
+    return item_type(item) == "reasoning"
+
+
+def is_commentary(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a remark in passing, in front of the answer."""
+    return item_type(item) == "message" and item.get("phase") == "commentary"
+
+
+def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is reasoning that can be given back without being stored."""
+    return is_reasoning(item) and bool(item.get("encrypted_content"))
+
+
+def is_bound(item: Mapping[str, Any]) -> bool:
+    """Say whether only those who made `item` can read it."""
+    return item_type(item) in ("reasoning", "compaction")
+
+
+def is_compaction(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` stands for all that came before it."""
+    return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
+
+
+def since_compaction(items: Sequence[Item]) -> list[Item]:
+    """Return `items` from the last compaction on."""
+    places = [place for place, item in enumerate(items) if is_compaction(item)]
+    return list(items[places[-1] :] if places else items)
+
+
+def message_text(item: Mapping[str, Any]) -> str:
+    """Return the text a person reads in a message item: its text and its refusals."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(map(part_text, content_parts(content)))
+
+
+def content_parts(content: object) -> list[Item]:
+    """Return the parts of a content; other servers send what they like."""
+    rows = content if isinstance(content, list) else []
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def part_text(part: Mapping[str, Any]) -> str:
+    """Return the text of one content part, or nothing."""
+    text = part.get("text") or part.get("refusal")
+    return text if isinstance(text, str) else ""
+
+
+def open_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the calls that nobody has answered."""
+    answered = {item.get("call_id") for item in items if is_call_output(item)}
+    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+
+
+def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Return the places of the calls and outputs that belong together.
+
+    An output answers a call in front of it, of its own kind; a `call_id` counts once.
+    """
+    calls: dict[str, int] = {}
+    outputs: dict[str, int] = {}
+    for place, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
+            continue
+        if is_call(item):
+            calls.setdefault(call_id, place)
+        elif call_id in calls and call_id not in outputs:
+            call = items[calls[call_id]]
+            if CALL_OUTPUTS[item_type(call)] == item_type(item):
+                outputs[call_id] = place
+    return {calls[call_id] for call_id in outputs} | set(outputs.values())
+
+
+def without_orphans(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without reasoning that led to one.
+
+    The API refuses a call without an output and an output without a call; reasoning
+    belongs to the item it produced, so it leaves with it (responses-api.md §2.1,
+    rule 5 and the recommended algorithm, e).
+    """
+    rows = list(items)
+    pairs = paired_places(rows)
+    kept: list[Item] = []
+    dangling: list[Item] = []  # reasoning whose product has not come yet
+    lost_call = False
+    for place, item in enumerate(rows):
+        if place not in pairs and (is_call(item) or is_call_output(item)):
+            lost_call = lost_call or is_call(item)
+            continue
+        # What led to several calls stays as long as one of them does.
+        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+            dangling = []
+        lost_call = False
+        if is_reasoning(item):
+            dangling.append(item)
+        else:
+            kept += [*dangling, item]
+            dangling = []
+    return kept
+
+
+def _comes_from_outside(item: Mapping[str, Any]) -> bool:
+    """Say whether a model cannot have produced `item`."""
+    return is_call_output(item) or item.get("role") in ("user", "system", "developer")
+
+
+# openai_responses.errors ==============================================================
+# The exceptions of the engine.
+#
+# ResponsesError
+#  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ TimedOut               the server kept us waiting for too long
+#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ UnreadableAnswer       an answer that is not what the API sends
+#  └─ MalformedEvent         one event of a stream that cannot be read
+#
+# `str(error)` is a sentence of ours for a person: it holds no body, no header and no
+# key, so it may be shown in a chat and logged.
+
+
+class ResponsesError(Exception):
+    """Anything this engine raises on purpose; the text may be shown to a person."""
+
+
+class InvalidRequest(ResponsesError):
+    """A request that we refuse to send, with the reason in words."""
+
+
+class ConnectionFailed(ResponsesError):
+    """The server could not be reached, or went away before it answered."""
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    """The server was silent, or the run took, longer than a limit allows."""
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
+
+
+class UnreadableAnswer(ResponsesError):
+    """The server answered with something that is not a Responses API answer."""
+
+
+class MalformedEvent(ResponsesError):
+    """An event of a stream whose payload is not a JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiError:
+    """What the API says went wrong (responses-api.md §4).
+
+    The same four fields come in an HTTP body, in a `response.failed` and in both
+    shapes of the `error` event. `message` is the server's text: it can quote a key or
+    a prompt, so it is never shown as it is.
+    """
+
+    code: str | None = None
+    type: str | None = None
+    param: str | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """A failure before the first event, as far as it says what to do next.
+
+    `status` is None where no HTTP answer came, and 200 where the stream began with an
+    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
+    said of trying again.
+    """
+
+    status: int | None = None
+    error: ApiError = field(default_factory=ApiError)
+    after: float | None = None
+    wanted: bool | None = None
+
+
+class ApiRefused(ResponsesError):
+    """The API answered with an HTTP status of 400 or more, or with an error."""
+
+    def __init__(self, sentence: str, setback: Setback, request_id: str = "") -> None:
+        """Keep the `setback`, and OpenAI's own id of the request for the log."""
+        super().__init__(sentence)
+        self.setback = setback
+        self.request_id = request_id
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.setback.status or 0
+
+    @property
+    def error(self) -> ApiError:
+        """What the body said."""
+        return self.setback.error
+
+
+# openai_responses.sentences ===========================================================
+# The sentence that a person sees for every ending.
+#
+# Each says what happened and what can be done. `{code}`, `{param}` and `{status}` are
+# words of the API, `{model}` the id that was asked for.
+
+_PICTURE = (
+    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
+)
+_POLICY = (
+    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
+    "other words."
+)
+_NO_CREDIT = (
+    "The OpenAI account has no credit left, or has reached its spending limit. An "
+    "administrator has to look at its billing."
+)
+_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
+_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_RATE_LIMIT = (
+    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+)
+
+SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "incomplete": {
+        "max_output_tokens": "The answer stops here because it reached its length "
+        "limit. Raise the maximum of output tokens, or ask to continue.",
+        "content_filter": "The answer stops here because OpenAI's content filter cut "
+        "it off. Put the question in other words.",
+        "max_messages": "The answer stops here because it reached the limit of "
+        "messages in one answer. Ask to continue.",
+        "steered": "The answer stops here because the request was steered away. Ask "
+        "again.",
+        "": "The answer is not complete{code}. Ask to continue.",
+    },
+    "failed": {
+        "server_error": _SERVER_ERROR,
+        "rate_limit_exceeded": _RATE_LIMIT,
+        "slow_down": _RATE_LIMIT,
+        "insufficient_quota": _NO_CREDIT,
+        "credit_balance_exhausted": _NO_CREDIT,
+        "organization_spend_limit_exceeded": _NO_CREDIT,
+        "project_spend_limit_exceeded": _NO_CREDIT,
+        "organization_usage_limit_exceeded": _NO_CREDIT,
+        "project_usage_limit_exceeded": _NO_CREDIT,
+        "server_is_overloaded": _OVERLOADED,
+        "context_length_exceeded": "This chat is longer than the model can read. "
+        "Start a new chat, or choose a model with a larger context.",
+        "invalid_prompt": "OpenAI refused this prompt under its usage policies. Put "
+        "the question in other words.",
+        "bio_policy": _POLICY,
+        "misalignment_policy_violation": _POLICY,
+        "image_content_policy_violation": _POLICY,
+        "data_residency_mismatch": "This model is not served in the region that the "
+        "API key is bound to. An administrator has to choose another model or key.",
+        "vector_store_timeout": "The search in the uploaded files took too long. Try "
+        "again in a moment.",
+        **dict.fromkeys(
+            (
+                "invalid_image",
+                "invalid_image_format",
+                "invalid_base64_image",
+                "invalid_image_url",
+                "image_too_large",
+                "image_too_small",
+                "image_parse_error",
+                "invalid_image_mode",
+                "image_file_too_large",
+                "unsupported_image_media_type",
+                "empty_image_file",
+                "failed_to_download_image",
+                "image_file_not_found",
+            ),
+            _PICTURE,
+        ),
+        "": "The model's server reported an error{code}. Try again.",
+    },
+    "refused": {
+        "model_not_found": "The model {model} does not exist, or is no longer there, "
+        "or this API key may not use it. Choose another model.",
+        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        "earlier answer in this chat. Start a new chat.",
+        "401": "OpenAI does not accept the API key. An administrator has to check "
+        "API_KEY in the valves of this pipe.",
+        "403": "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key's project.",
+        "404": "There is no Responses API at BASE_URL. An administrator has to check "
+        "BASE_URL in the valves of this pipe.",
+        "407": "The proxy on the way to the model's server does not let us through. An "
+        "administrator has to check PROXY in the valves of this pipe.",
+        "413": "This chat is too large for the model's server. Start a new chat, or "
+        "leave out large files and pictures.",
+        "429": _RATE_LIMIT,
+        "503": _OVERLOADED,
+        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
+        "": "The model's server refused the request with HTTP {status}{code}{param}. "
+        "An administrator finds the details in the log.",
+    },
+    "cut": {
+        "": "The connection to the model broke before the answer was finished. What "
+        "arrived is kept; regenerate the answer, or ask to continue.",
+    },
+    "unreadable": {
+        "": "The server at BASE_URL answered, but not as the Responses API does. An "
+        "administrator has to check BASE_URL in the valves of this pipe.",
+    },
+    "malformed": {
+        "": "The model's server sent something that cannot be read, so the answer "
+        "ends here. Regenerate it, or ask to continue.",
+    },
+    "first_event_timeout": {
+        "": "The model's server accepted the request and then said nothing for too "
+        "long. Try again, perhaps with less effort.",
+    },
+    "idle_timeout": {
+        "": "The model's server fell silent in the middle of the answer. What arrived "
+        "is kept; regenerate the answer, or ask to continue.",
+    },
+    "total_timeout": {
+        "": "The answer took longer than an administrator allows. What arrived is "
+        "kept; ask to continue, or choose less effort.",
+    },
+}
+"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
+all others, and "5" for every other status from 500 up. The kinds that are not here
+carry the sentence of the exception that they come from."""
+
+
+# openai_responses.endings =============================================================
+# How a run can end, with the sentence that belongs to it.
+#
+# A finished answer needs none. No text of the server is shown: it may quote a key or a
+# prompt.
+
+EndingKind = Literal[
+    "completed",
+    "incomplete",
+    "failed",
+    "error",
+    "refused",
+    "invalid",
+    "unreachable",
+    "unreadable",
+    "malformed",
+    "cut",
+    "first_event_timeout",
+    "idle_timeout",
+    "total_timeout",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The way a run ended.
+
+    `code` is the API's word for the cause, where it gave one that is a word;
+    `sentence` is empty when there is nothing to tell.
+    """
+
+    kind: EndingKind
+    code: str | None = None
+    sentence: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        """Say whether the answer is not what the person asked for."""
+        return self.kind != "completed"
+
+
+COMPLETED = Ending("completed")
+CUT = Ending("cut", sentence=SENTENCES["cut"][""])
+UNREADABLE = Ending("unreadable", sentence=SENTENCES["unreadable"][""])
+
+_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+
+
+def ending_of_incomplete(reason: str | None) -> Ending:
+    """Return the ending of a `response.incomplete` with this reason."""
+    code = api_word(reason)
+    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
+
+
+def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
+    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    code = api_word(error.code or error.type)
+    return Ending(kind, code, failure_sentence(error))
+
+
+def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return how a run ended that one of our errors stopped.
+
+    `has_begun` says whether an event had arrived: then the answer was cut.
+    """
+    match error:
+        case TimedOut():
+            return Ending(error.kind, sentence=SENTENCES[error.kind][""])
+        case MalformedEvent():
+            return Ending("malformed", sentence=SENTENCES["malformed"][""])
+        case ApiRefused():
+            code = api_word(error.error.code or error.error.type)
+            return Ending("refused", code, str(error))
+        case UnreadableAnswer():
+            return UNREADABLE
+        case InvalidRequest():
+            return Ending("invalid", sentence=str(error))
+    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+
+
+def failure_sentence(error: ApiError) -> str:
+    """Return the sentence for an error that came after the request was accepted."""
+    return _sentence("failed", error)
+
+
+def refusal_sentence(status: int, error: ApiError, model: str) -> str:
+    """Return the sentence for an HTTP status of 400 or more.
+
+    `model` is the id that was asked for: it comes from the chat, not from the server.
+    """
+    facts = {"model": model, "status": str(status)}
+    refused, failed = SENTENCES["refused"], SENTENCES["failed"]
+    if status == 401:
+        return refused["401"]
+    for word in (error.code, error.type):
+        sentence = word and (refused.get(word) or failed.get(word))
+        if sentence:
+            return sentence.format(code="", **facts)
+    other = refused["5"] if status >= 500 else refused[""]
+    about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
+    return refused.get(str(status), other).format(**about, **facts)
+
+
+def setback_sentence(setback: Setback) -> str:
+    """Return what a status line says of a failure that is tried again."""
+    if setback.status == 429:
+        return "The model's server is busy with this key's requests."
+    if setback.status and setback.status != 200:
+        return f"The model's server has trouble (HTTP {setback.status})."
+    return "The model's server did not answer."
+
+
+def _sentence(kind: str, error: ApiError) -> str:
+    """Return the sentence of a kind for the code or else the type of an error."""
+    told = SENTENCES[kind]
+    words = (word for word in (error.code, error.type) if word)
+    sentence = next((told[word] for word in words if word in told), told[""])
+    return sentence.format(code=_shown(error.code or error.type))
+
+
+def _shown(word: str | None, form: str = " ({})") -> str:
+    """Return a word of the server as it may be shown, or nothing."""
+    known = api_word(word)
+    return form.format(known) if known else ""
+
+
+def api_word(word: str | None) -> str | None:
+    """Return `word` if it is one of the API.
+
+    Codes and parameter names are small letters, digits of an index, dots, brackets
+    and underscores; anything else, a key for example, is not a word of the API.
+    """
+    known = any(word in told for told in SENTENCES.values())
+    return word if word and (known or _WORD.fullmatch(word)) else None
+
+
+# openai_responses.usage ===============================================================
+# Tokens, added up over the turns of a run.
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    """
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+
+
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field; what was not told counts as nothing."""
+    if one is None or other is None:
+        return one or other
+    pairs = zip(astuple(one), astuple(other), strict=True)
+    return Usage(*(a + b for a, b in pairs))
+
+
+def read_usage(wire: object) -> Usage | None:
+    """Return the counts of a response's `usage`, or None when it has none.
+
+    Other servers leave fields out or send null; what is missing counts as nothing.
+    """
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = _mapping(wire.get("input_tokens_details"))
+    outputs = _mapping(wire.get("output_tokens_details"))
+    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    return Usage(
+        input=given,
+        output=made,
+        total=_count(wire.get("total_tokens")) or given + made,
+        cached=_count(inputs.get("cached_tokens")),
+        cache_writes=_count(inputs.get("cache_write_tokens")),
+        reasoning=_count(outputs.get("reasoning_tokens")),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+# openai_responses.run_events ==========================================================
+# The closed union of what a run reports to those who show it or keep it.
+#
+# `index` counts the output items of the whole run, over all its turns.
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStarted:
+    """An item began; `item` is what is known of it so far."""
+
+    index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Grew:
+    """A text of the item at `index` grew by `text`.
+
+    `kind` and `part` are those of `events.Delta`.
+    """
+
+    index: int
+    kind: str
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A place in a text of the message at `index` refers to something.
+
+    `annotation` is the wire's own; the ended item has it again.
+    """
+
+    index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """A picture of the item at `index` as far as it is drawn.
+
+    The fields are those of `events.Sketched`.
+    """
+
+    index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemEnded:
+    """An item is whole: `item` is the wire dict that counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
+    index: int
+    item: Item
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` holds what a host shows beside it (`files`, `embeds`).
+    """
+
+    index: int
+    item: Item
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """One response ended in an orderly way; `usage` is None when it was not told."""
+
+    response_id: str
+    status: str
+    usage: Usage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something a person should know while they wait, as a status line.
+
+    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    """
+
+    sentence: str
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What the log needs to know of the last response.
+
+    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
+    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
+    how many items the API took out of the input, by the reason.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = field(default_factory=ApiError)
+    removed: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last event of every run, however it ended.
+
+    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
+    items of the whole run that ended, outputs of calls among them; `cost` is in US
+    dollars, None where it is unknown or nobody asked.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = field(default_factory=Trace)
+    cost: float | None = None
+
+
+RunEvent = (
+    ItemStarted
+    | Grew
+    | Cited
+    | Pictured
+    | ItemEnded
+    | CallAnswered
+    | TurnEnded
+    | Noted
+    | RunEnded
+)
+
+
+# openai_responses.approvals ===========================================================
+# Whether a call may run: by rule, or by asking a person.
+#
+# A rule is a pattern of tool names with an answer, `delete_*=ask`; the first that fits
+# counts. Nobody there to ask, or no clear yes, is a no.
+
+Approval = Literal["auto", "ask", "deny"]
+
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, with the way to ask for the calls they leave open."""
+
+    rules: Sequence[tuple[str, Approval]] = ()
+    otherwise: Approval = "auto"
+    ask: Ask | None = field(default=None, compare=False)
+
+    def rule_for(self, name: str) -> Approval:
+        """Return what the rules say of a tool."""
+        fitting = (
+            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
+        )
+        return next(fitting, self.otherwise)
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str | None:
+        """Return what to tell the model of a call that may not run, or None."""
+        match self.rule_for(name):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        if await self._is_approved(call_id, name, arguments):
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
+
+    async def _is_approved(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        try:
+            return self.ask is not None and await self.ask(call_id, name, arguments)
+        except Exception:  # whoever cannot be asked has not said yes
+            return False
+
+
+def read_rules(text: str) -> list[tuple[str, Approval]]:
+    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+
+    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+    """
+    rules: list[tuple[str, Approval]] = []
+    for entry in text.replace("\n", ",").split(","):
+        pattern, _, answer = (part.strip() for part in entry.partition("="))
+        match answer or "ask":
+            case "auto" | "ask" | "deny" as known if pattern:
+                rules.append((pattern, known))
+            case _ if pattern or answer:
+                raise InvalidRequest(
+                    "TOOL_APPROVAL holds something that is no rule. An administrator "
+                    "has to correct it in the valves, for example `delete_*=ask`."
+                )
+    return rules
+
+
+# openai_responses.endpoint ============================================================
+# Where requests go, with which key, over which network.
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a server is reached; a proxy's address can hold a password.
+
+    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
+    means the system's certificates and the environment's proxy.
+    """
+
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where requests go, and with which key.
+
+    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
+    in the form that other servers than OpenAI's take.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    network: Network = field(default_factory=Network)
+    strict: bool = False
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        base = normalized_base_url(self.base_url)
+        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        return base + path + (query and f"?{query}")
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises InvalidRequest for an unusable base."""
+        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether the server is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    def account(self) -> str:
+        """Return a name for who asks where, which does not tell the key."""
+        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+
+    def owner(self) -> str:
+        """Return a short name for whose reasoning this is, which does not tell the key.
+
+        Keys of one organisation read each other's, where it is known.
+        """
+        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; Azure wants its key in one of its own.
+
+        An administrator's own headers win: a gateway may want another Authorization.
+        """
+        key = self.api_key.strip()
+        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        ours["Content-Type"] = "application/json"
+        if self.organization:
+            ours["OpenAI-Organization"] = self.organization
+        if self.project:
+            ours["OpenAI-Project"] = self.project
+        theirs = {name.lower() for name in self.extra_headers}
+        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
+        return {**kept, **self.extra_headers}
+
+
+def normalized_base_url(text: str) -> str:
+    """Return `text` as the address that paths are appended to.
+
+    Takes what people paste: with or without `/v1`, with a slash at the end, or with
+    the `/responses` of the endpoint itself.
+    """
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidRequest(
+            "BASE_URL is not an http or https address. An administrator has to "
+            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
+        )
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "BASE_URL holds a user name or a password, which cannot be sent beside "
+            "API_KEY. An administrator has to take it out in the valves of this pipe."
+        )
+    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
+    if not path:
+        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else."""
+    try:
+        parts = urlsplit(text)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, a port that is no number
+        return None
+    return parts if sound and parts.scheme in ("http", "https") else None
+
+
+# openai_responses.clock ===============================================================
+# The time, with the chance that spreads retries over it.
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970 in UTC, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that only grows, for measuring spans."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, for waits that must not all end at once."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# openai_responses.compat ==============================================================
+# A request as other servers of the Responses API take it.
+#
+# They check more strictly and know less than OpenAI (responses-api.md §6): an unknown
+# key or `include` is an error, a reasoning item or a call needs an id, and an answer of
+# the assistant is a plain text.
+
+_OPENAI_ONLY = (
+    "access_programs",
+    "context_management",
+    "image",
+    "moderation",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "stream_options",
+)
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` without what only OpenAI knows, its items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    kind = item_type(item)
+    if kind == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    if kind in _ID_PREFIXES:
+        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
+    return item
+
+
+def _digest(item: Item) -> str:
+    """Return an id that the same item always gets, so that the prefix stays."""
+    told = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+
+
+# openai_responses.deadlines ===========================================================
+# How long a run waits for the server.
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Limits in seconds; a `total` of 0 is none.
+
+    `first_event` runs from the sending to the first event, `idle` from one event to
+    the next; a `keepalive` is an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit unless somebody asks for one; the time of tools
+    and of people does not count in it.
+    """
+
+    connect: float = 30.0
+    first_event: float = 300.0
+    idle: float = 300.0
+    total: float = 0.0
+
+
+class Deadlines:
+    """The limit that is running now, over all attempts of one run."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        """Start the total limit, if there is one."""
+        self.timeouts = timeouts
+        now = asyncio.get_running_loop().time()
+        self._end = now + timeouts.total if timeouts.total else float("inf")
+        self._next = now + timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
+
+    def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
+        now = asyncio.get_running_loop().time()
+        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+
+    def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
+        now = asyncio.get_running_loop().time()
+        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+
+    def leave(self, seconds: float) -> bool:
+        """Say whether the total limit leaves time for a wait."""
+        return asyncio.get_running_loop().time() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the total limit stand still."""
+        began = asyncio.get_running_loop().time()
+        try:
+            yield
+        finally:
+            self._end += asyncio.get_running_loop().time() - began
+
+    def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
+        return asyncio.timeout_at(min(self._next, self._end))
+
+    def passed(self) -> TimedOut:
+        """Return the error of the limit that passed."""
+        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+
+
+# openai_responses.api_errors ==========================================================
+# What the API says went wrong, read from any place where it says so.
+
+
+def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, of a response or of either shape of the event."""
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return ApiError(message=wire)
+    if not isinstance(wire, Mapping):
+        return ApiError()
+    message = wire.get("message") or wire.get("detail")
+    return ApiError(
+        code=_text_or_none(wire.get("code")),
+        type=_text_or_none(wire.get("type")),
+        param=_text_or_none(wire.get("param")),
+        message=message if isinstance(message, str) else "",
+    )
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+# openai_responses.events ==============================================================
+# The closed union of stream events that we act on.
+#
+# All other events, also those that do not exist yet, are `Unknown`: they keep the
+# connection alive, nothing more (responses-api.md §0.5).
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code.
+    """
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
+
+    output_index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Sketched:
+    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+
+    `image` is base64, `form` its format where the server tells it.
+    """
+
+    output_index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAdded:
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDone:
+    """`response.output_item.done`: the item as it counts, encrypted content included."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
+
+    status: str
+    response: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamError:
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything else, by its type."""
+
+    type: str
+
+
+StreamEvent = (
+    Delta
+    | Whole
+    | Annotated
+    | Sketched
+    | ItemAdded
+    | ItemDone
+    | ResponseEnded
+    | StreamError
+    | Unknown
+)
+
+
+def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _delta_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Delta)]
+            out.append(Delta(*place, "".join(texts)))
+    return out
+
+
+def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    if not isinstance(event, Delta):
+        return None
+    return (event.kind, event.output_index, event.part)
+
+
+# openai_responses.sse =================================================================
+# Bytes of an event stream in, server-sent events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". There is no limit on a line: a `response.completed` snapshot or a partial
+# image easily passes a megabyte, which is why the line reader of aiohttp cannot be used
+# (responses-api.md §3).
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline.
+
+    A tuple, because there is one for each token: it is made in half the time.
+    """
+
+    event: str
+    data: str
+
+
+class EventStreamDecoder:
+    """Turns chunks, cut anywhere, into events.
+
+    The bytes of an unfinished line are kept as they came and joined once, when the
+    line ends: the work is linear in the length of the stream.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self._fragments: list[bytes] = []
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            if chunk.startswith(b"\n"):  # the second half of a CRLF
+                chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._fragments.append(chunk)
+            return []
+        if self._fragments:
+            self._fragments.append(chunk)
+            chunk = b"".join(self._fragments)
+            self._fragments = []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event that the end of the stream cut off after its last line.
+
+        The standard drops it. Here a terminal event whose blank line is missing is
+        worth more than the rule: without it a finished answer would count as cut.
+        """
+        rest = b"".join(self._fragments)
+        self._fragments = []
+        return self._take_lines(rest + b"\n\n")
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
+        """Read the whole lines of `text`; keep what follows the last line end."""
+        lines = text.splitlines()
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._fragments.append(lines.pop())
+        return list(self._dispatched(lines))
+
+    def _dispatched(self, lines: list[bytes]) -> Iterator[ServerSentEvent]:
+        """Yield the events that a blank line among `lines` ends."""
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    name = self._event.decode("utf-8", "replace")
+                    text = b"\n".join(self._lines).decode("utf-8", "replace")
+                    yield ServerSentEvent(name, text)
+                self._event, self._lines = b"", []
+            # id, retry, comments and unknown fields carry nothing we act on
+
+
+# openai_responses.event_reader ========================================================
+# A server-sent event, read as one of the stream events that we act on.
+#
+# Events are told apart by their `type` alone; the `event:` line only repeats it.
+
+_ANNOTATION = "response.output_text.annotation.added"
+_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+
+KNOWN_TYPES = frozenset(
+    {
+        "error",
+        "response.audio.delta",
+        "response.audio.done",
+        "response.audio.transcript.delta",
+        "response.audio.transcript.done",
+        "response.code_interpreter_call.completed",
+        "response.code_interpreter_call.in_progress",
+        "response.code_interpreter_call.interpreting",
+        "response.code_interpreter_call_code.delta",
+        "response.code_interpreter_call_code.done",
+        "response.compaction.compacting",
+        "response.completed",
+        "response.content_part.added",
+        "response.content_part.done",
+        "response.created",
+        "response.custom_tool_call_input.delta",
+        "response.custom_tool_call_input.done",
+        "response.failed",
+        "response.file_search_call.completed",
+        "response.file_search_call.in_progress",
+        "response.file_search_call.searching",
+        "response.function_call_arguments.delta",
+        "response.function_call_arguments.done",
+        "response.image_generation_call.completed",
+        "response.image_generation_call.generating",
+        "response.image_generation_call.in_progress",
+        "response.image_generation_call.partial_image",
+        "response.in_progress",
+        "response.incomplete",
+        "response.mcp_call.completed",
+        "response.mcp_call.failed",
+        "response.mcp_call.in_progress",
+        "response.mcp_call_arguments.delta",
+        "response.mcp_call_arguments.done",
+        "response.mcp_list_tools.completed",
+        "response.mcp_list_tools.failed",
+        "response.mcp_list_tools.in_progress",
+        "response.output_item.added",
+        "response.output_item.done",
+        "response.output_text.annotation.added",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.queued",
+        "response.reasoning_summary_part.added",
+        "response.reasoning_summary_part.done",
+        "response.reasoning_summary_text.delta",
+        "response.reasoning_summary_text.done",
+        "response.reasoning_text.delta",
+        "response.reasoning_text.done",
+        "response.refusal.delta",
+        "response.refusal.done",
+        "response.shell_call_command.added",
+        "response.shell_call_command.delta",
+        "response.shell_call_command.done",
+        "response.shell_call_output_content.delta",
+        "response.shell_call_output_content.done",
+        "response.web_search_call.completed",
+        "response.web_search_call.in_progress",
+        "response.web_search_call.searching",
+    }
+)
+"""The 59 event types of the API as of 2026-11-21; a new one is worth a debug line."""
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    if event.data == "[DONE]":  # other servers end their streams with it
+        return Unknown("[DONE]")
+    try:
+        wire = json.loads(event.data)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        raise MalformedEvent("The server sent an event that is not JSON.") from None
+    if not isinstance(wire, dict):
+        raise MalformedEvent("The server sent an event that is not an object.")
+    kind = wire.get("type") or event.event
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return Unknown(str(kind))
+    try:
+        return read(wire)
+    except (KeyError, TypeError, AttributeError):
+        raise MalformedEvent(
+            f"The server sent a {kind} event without the fields it must have."
+        ) from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _index(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _delta_reader(kind: str, part: str) -> _Reader:
+    """Return the reader of a delta whose place in its item is named by `part`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return Delta(kind, _index(wire["output_index"]), place, _text(wire["delta"]))
+
+    return read
+
+
+def _whole_reader(kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a `*.done` event that holds the whole text in `field`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
+
+    return read
+
+
+def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    if annotation is None:  # the type allows it; the ended item has them all
+        return Unknown(_ANNOTATION)
+    return Annotated(_index(wire["output_index"]), part, _object(annotation))
+
+
+def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
+    return Sketched(
+        _index(wire["output_index"]),
+        _index(wire.get("partial_image_index", 0)),
+        _text(wire["partial_image_b64"]),
+        str(wire.get("output_format") or ""),
+    )
+
+
+def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _ended_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return ResponseEnded(status, _object(wire["response"]))
+
+    return read
+
+
+def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+    # The flat shape has its own `type`, which says "error" and nothing more.
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+_READERS: Mapping[str, _Reader] = {
+    "response.output_text.delta": _delta_reader("text", "content_index"),
+    "response.output_text.done": _whole_reader("text", "content_index", "text"),
+    "response.refusal.delta": _delta_reader("refusal", "content_index"),
+    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
+    "response.reasoning_summary_text.done": _whole_reader(
+        "summary", "summary_index", "text"
+    ),
+    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
+    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
+    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.function_call_arguments.done": _whole_reader(
+        "arguments", "part", "arguments"
+    ),
+    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
+    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
+    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
+    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
+    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
+    _ANNOTATION: _read_annotation,
+    "response.image_generation_call.partial_image": _read_sketch,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": _ended_reader("completed"),
+    "response.incomplete": _ended_reader("incomplete"),
+    "response.failed": _ended_reader("failed"),
+    "error": _read_error,
+}
+
+
+# openai_responses.received ============================================================
+# A response whose head has come, with its body on the way.
+
+DRAIN_SECONDS = 1.0
+"""For the rest of a body that nobody needs."""
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word: the log shows it."""
+
+NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Answer:
+    """A response whose status is fine and whose body is still on its way."""
+
+    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Wrap `response`; whoever opened it closes it."""
+        self._response = response
+        self._deadlines = deadlines
+        self._broke = False
+
+    @property
+    def is_stream(self) -> bool:
+        """Say whether the body is an event stream."""
+        return self._response.content_type == "text/event-stream"
+
+    @property
+    def request_id(self) -> str:
+        """OpenAI's own id of the request, for the log."""
+        return request_id_of(self._response)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it arrives, in pieces of any length."""
+        while chunk := await self._read_any():
+            yield chunk
+
+    async def _read_any(self) -> bytes:
+        if self._broke:
+            raise ConnectionFailed("The connection to the model's server broke.")
+        scope = self._deadlines.scope()
+        try:
+            async with scope:
+                return await self._response.content.readany()
+        except NETWORK_ERRORS:
+            if scope.expired():
+                raise self._deadlines.passed() from None
+            self._broke = True
+        return self._rescued() or await self._read_any()
+
+    def _rescued(self) -> bytes:
+        """Return what arrived before the connection broke.
+
+        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        """
+        content = self._response.content
+        content.set_exception(None)  # type: ignore[arg-type]
+        return content.read_nowait()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Leave what arrives with the operating system for a while.
+
+        Otherwise the event loop wakes for every packet, though nobody reads. Where
+        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        """
+        connection = self._response.connection  # None once the body has ended
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
+    async def drain(self) -> None:
+        """Read what is left after the last event, so that the connection lives on."""
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in self._response.content.iter_any():
+                    pass
+        except NETWORK_ERRORS:
+            self._response.close()
+
+    async def response_object(self) -> dict[str, Any]:
+        """Return the body as the API's response object."""
+        pieces = [piece async for piece in self.chunks()]
+        try:
+            wire = json.loads(b"".join(pieces))
+        except (ValueError, RecursionError):
+            wire = None
+        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+            return wire
+        if isinstance(wire, dict) and wire.get("error"):
+            error = read_api_error(wire)
+            setback = Setback(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+
+
+def request_id_of(response: aiohttp.ClientResponse) -> str:
+    """Return the server's id of a request, if it looks like one."""
+    told = response.headers.get("x-request-id", "")
+    return told if _REQUEST_ID.fullmatch(told) else ""
+
+
+# openai_responses.hosted ==============================================================
+# What an item that the API itself makes or runs means to a viewer and to a later turn.
+#
+# Searches, code, pictures, calls of remote servers: nobody on our side answers them.
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "web_search_call": ("action",),
+    "file_search_call": ("queries",),
+    "code_interpreter_call": ("container_id",),
+    "mcp_list_tools": ("server_label", "tools"),
+    "mcp_call": ("server_label", "name", "arguments"),
+    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
+    "mcp_approval_response": ("approval_request_id", "approve"),
+}
+"""Hosted items that can be given back, with what the API asks of each. A picture is
+not among them: it would be looked up by an id that was never stored
+(responses-api.md §2.1)."""
+
+_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
+_ACTIONS = ("search", "open_page", "find_in_page")
+
+_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
+"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
+
+
+_INCLUDED = {
+    "web_search": "web_search_call.action.sources",
+    "code_interpreter": "code_interpreter_call.outputs",
+}
+"""What the API leaves out of an item unless it is asked, by the tool."""
+
+
+def is_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether the API made or answered `item` itself."""
+    return item_type(item) in (*_NEEDS, "image_generation_call")
+
+
+def is_returned_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a finished hosted one that a later request gives back."""
+    kind = item_type(item)
+    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+        return False
+    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if kind == "mcp_list_tools" and item.get("error"):
+        return False  # without a list the API asks the server again
+    return all(item.get(key) is not None for key in _NEEDS[kind])
+
+
+def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat get `item` back; an approval is over by then."""
+    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
+
+
+def without_tools(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs and the reasoning before them.
+
+    The lists of remote servers stay, for they are none; so do pictures, which people
+    see in the answer.
+    """
+    kept: list[Item] = []
+    dangling: list[Item] = []  # reasoning whose product has not come yet
+    for item in items:
+        if is_reasoning(item):
+            dangling.append(item)
+            continue
+        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+            kept += [*dangling, item]
+        dangling = []
+    return kept
+
+
+def is_search(tool: Mapping[str, Any]) -> bool:
+    """Say whether answers cite what `tool` found."""
+    return tool.get("type") in ("web_search", "file_search")
+
+
+def searched_queries(item: Mapping[str, Any]) -> list[str]:
+    """Return what a search looked for, on the web or in files."""
+    if item_type(item) == "file_search_call":
+        return _texts(item.get("queries"))
+    action = _action(item)
+    return _texts(action.get("queries")) or _texts([action.get("query")])
+
+
+def searched_pages(item: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of the pages that a search found, each once."""
+    sources = _action(item).get("sources")
+    rows = sources if isinstance(sources, list) else []
+    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
+    return list(dict.fromkeys(_texts(urls)))
+
+
+def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
+    """Return the tools that may be offered to a model that works with `effort`."""
+    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
+    return [tool for tool in tools if tool.get("type") not in refused]
+
+
+def included_by(tools: Sequence[Item]) -> list[str]:
+    """Return what has to be asked for so that a viewer sees what `tools` did."""
+    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+
+
+def _is_hosted_call(item: Mapping[str, Any]) -> bool:
+    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+
+
+def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    action = item.get("action")
+    return action if isinstance(action, Mapping) else {}
+
+
+def _texts(values: object) -> list[str]:
+    rows = values if isinstance(values, list) else []
+    return [row for row in rows if isinstance(row, str) and row]
+
+
+# openai_responses.catalog =============================================================
+# The table of models, generated from `scripts/catalog/models.json`; do not edit.
+
+# ruff: noqa: E501 - one model a line reads as a table
+
+
+class CatalogRow(NamedTuple):
+    """What the sources say about one model; None where they say nothing."""
+
+    efforts: str
+    default_effort: str | None
+    sampling: Literal["always", "with_none", "never"]
+    traits: str
+    max_output_tokens: int | None
+    context: int | None
+    prices: tuple[float | None, float | None, float | None, float | None] | None
+    shutdown: str | None
+    successor: str | None
+
+
+# Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
+# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
+# fmt: off
+CATALOG_ROWS: dict[str, CatalogRow] = {
+    "chatgpt-4o-latest": CatalogRow("", None, "always", "vision", None, None, None, "2026-02-17", "gpt-5.5"),
+    "codex-mini-latest": CatalogRow("", None, "never", "reasoning summary functions vision", None, None, None, "2026-02-12", "gpt-5.4-mini"),
+    "gpt-3.5-turbo": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
+    "gpt-3.5-turbo-0125": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
+    "gpt-3.5-turbo-1106": CatalogRow("", None, "always", "functions", 4096, 16385, (1.0, None, None, 2.0), "2026-09-28", "gpt-5.6-terra"),
+    "gpt-4": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4-0125-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
+    "gpt-4-0314": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
+    "gpt-4-0613": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4-1106-preview": CatalogRow("", None, "always", "functions", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4-turbo": CatalogRow("", None, "always", "functions vision", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4-turbo-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
+    "gpt-4.1": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (2.0, 0.5, None, 8.0), "2027-01-14", "gpt-6-luna"),
+    "gpt-4.1-mini": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (0.4, 0.1, None, 1.6), "2027-01-14", "gpt-6-luna"),
+    "gpt-4.1-nano": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (0.1, 0.025, None, 0.4), "2026-10-23", "gpt-5.6-luna"),
+    "gpt-4o": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (2.5, 1.25, None, 10.0), "2027-01-14", "gpt-6-luna"),
+    "gpt-4o-2024-05-13": CatalogRow("", None, "always", "functions hosted vision", 4096, 128000, (5.0, None, None, 15.0), "2026-10-23", "gpt-5.6-sol"),
+    "gpt-4o-mini": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (0.15, 0.075, None, 0.6), "2027-01-14", "gpt-6-luna"),
+    "gpt-5": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-12-11", "gpt-6.1-sol"),
+    "gpt-5-chat-latest": CatalogRow("", None, "always", "vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
+    "gpt-5-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
+    "gpt-5-mini": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-12-11", "gpt-6.1-terra"),
+    "gpt-5-nano": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.05, 0.005, None, 0.4), "2026-12-11", "gpt-6-luna"),
+    "gpt-5-pro": CatalogRow("high", "high", "never", "reasoning summary verbosity functions hosted vision", 272000, 400000, (15.0, None, None, 120.0), "2026-12-11", "gpt-6.1-sol"),
+    "gpt-5.1": CatalogRow("none low medium high", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2027-04-01", "gpt-6.1-sol"),
+    "gpt-5.1-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
+    "gpt-5.1-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-6.1-sol"),
+    "gpt-5.1-codex-max": CatalogRow("low medium high xhigh", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
+    "gpt-5.1-codex-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-07-23", "gpt-5.4-mini"),
+    "gpt-5.2": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), None, None),
+    "gpt-5.2-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
+    "gpt-5.2-codex": CatalogRow("low medium high xhigh", None, "never", "reasoning summary functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2026-07-23", "gpt-5.4"),
+    "gpt-5.2-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (21.0, None, None, 168.0), None, None),
+    "gpt-5.3-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
+    "gpt-5.3-codex": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary phase functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2027-04-01", "gpt-6.1-sol"),
+    "gpt-5.4": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.5, 0.25, None, 15.0), None, None),
+    "gpt-5.4-mini": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.75, 0.075, None, 4.5), None, None),
+    "gpt-5.4-nano": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.2, 0.02, None, 1.25), "2027-04-01", "gpt-6-luna"),
+    "gpt-5.4-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
+    "gpt-5.5": CatalogRow("none low medium high xhigh", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (5.0, 0.5, None, 30.0), None, None),
+    "gpt-5.5-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
+    "gpt-5.6-cyber": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
+    "gpt-5.6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.2, 0.02, 0.25, 1.2), None, None),
+    "gpt-5.6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (4, 0.4, 5.0, 20), None, None),
+    "gpt-5.6-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 12.0), None, None),
+    "gpt-6-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, 12.5, 50.0), None, None),
+    "gpt-6-astra-law": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, None, 50.0), None, None),
+    "gpt-6-cyber": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", None, None, None, None, None),
+    "gpt-6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.1, 0.01, 0.125, 0.5), None, None),
+    "gpt-6-rosalind": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (15.0, 1.5, 18.75, 75.0), None, None),
+    "gpt-6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 10.0), None, None),
+    "gpt-6.1-sol": CatalogRow("low medium high xhigh max", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.1, 2.5, 10.0), None, None),
+    "gpt-6.1-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (1.0, 0.05, 1.25, 5.0), None, None),
+    "gpt-6.2-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (8, None, None, 40), None, None),
+    "gpt-6.2-astra-law": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", None, None, None, None, None),
+    "gpt-6.2-sol": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (2, None, None, 10), None, None),
+    "gpt-daybreak-blue-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 1050000, (4.0, 0.4, 5.0, 20.0), None, None),
+    "gpt-daybreak-red-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
+    "gpt-rosalind-research": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", None, None, (5.0, 0.5, None, 25.0), None, None),
+    "o1": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (15.0, 7.5, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
+    "o1-pro": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (150.0, None, None, 600.0), "2026-10-23", "gpt-5.6-sol"),
+    "o3": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-12-11", "gpt-6.1-sol"),
+    "o3-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (10.0, 2.5, None, 40.0), "2026-07-23", "gpt-5.4-pro"),
+    "o3-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions", 100000, 200000, (1.1, 0.55, None, 4.4), "2026-10-23", "gpt-5.6-sol"),
+    "o3-pro": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (20.0, None, None, 80.0), "2026-12-11", "gpt-6.1-sol"),
+    "o4-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (1.1, 0.275, None, 4.4), "2026-10-23", "gpt-5.6-terra"),
+    "o4-mini-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-07-23", "gpt-5.4-pro"),
+}
+# fmt: on
+
+# Ids that the API itself serves with another model.
+CATALOG_SERVED_AS: dict[str, str] = {
+    # OpenAI resolves the short id itself (openai-docs)
+    "gpt-5.6": "gpt-5.6-sol",
+}
+
+# Names of ours that are never sent.
+CATALOG_ALIASES: dict[str, str] = {
+    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+
+
+# openai_responses.models ==============================================================
+# Which model a name means, with the facts that decide what it may be sent.
+#
+# A name is looked for in this order, so that a real id always wins over a clever reading:
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. a name of ours: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. anything else is sent as it is, with the facts of its family, or with cautious ones.
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
+# One digit, because Azure spells gpt-3.5 as gpt-35.
+_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
+_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+class ModelPrices(NamedTuple):
+    """US dollars for a million tokens."""
+
+    input: float | None
+    cached: float | None
+    cache_write: float | None
+    output: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model takes, holds and costs; None where nobody says."""
+
+    reasoning: bool  # takes a `reasoning` parameter
+    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
+    default_effort: str | None  # what the API uses when none is sent
+    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
+    summary: bool
+    verbosity: bool
+    phase: bool
+    functions: bool
+    hosted: bool  # takes the tools that OpenAI itself runs
+    vision: bool
+    prefix_bound: bool  # reasoning is dropped when what preceded it changed
+    max_output_tokens: int | None = None
+    context: int | None = None
+    shutdown: str | None = None  # ISO date
+    successor: str | None = None
+    prices: ModelPrices | None = None
+    known_family: bool = True  # False: the name says nothing, the facts are cautious
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """A name understood: what to send, what binds its reasoning, what to call it."""
+
+    id: str  # sent as `model`
+    family: str  # encrypted reasoning is readable inside one family
+    effort: str | None  # the effort that the name stood for
+    facts: ModelFacts
+    name: str  # for people
+
+    def lowest_effort(self) -> str | None:
+        """The cheapest effort known to be accepted."""
+        return self.facts.efforts[0] if self.facts.efforts else None
+
+    def takes_effort(self, effort: str) -> bool:
+        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        if self.facts.efforts:
+            return effort in self.facts.efforts
+        return self.facts.reasoning or not self.facts.known_family
+
+
+def resolve_model(name: str) -> ResolvedModel:
+    """Understand any name; one that nobody knows is sent as it is."""
+    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, effort),
+    )
+
+
+def _named_model(name: str) -> tuple[str, str | None] | None:
+    """A real id or one of our names, neither with an effort at its end."""
+    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
+        return name, None
+    if name in CATALOG_ALIASES:
+        return CATALOG_ALIASES[name], None
+    return _thinking_or_instant(name)
+
+
+def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
+    """ChatGPT's words for a model that thinks, or does not."""
+    if match := _THINKING_NAME.match(name):
+        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
+        # From gpt-5.1 to 5.4 the default is not to think at all.
+        thinks = "medium" if row and row.default_effort == "none" else None
+        return (model_id, thinks) if row else None
+    if match := _INSTANT_NAME.match(name):
+        row = CATALOG_ROWS.get(match[1])
+        return (match[1], "none") if row and "none" in row.efforts.split() else None
+    return None
+
+
+def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """A model and the effort at the end of the name, if the model may accept it."""
+    base, _, effort = name.rpartition("-")
+    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
+        return None
+    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    if base.endswith("-codex") and effort == "max":
+        return None
+    model_id, _ = _named_model(base) or (base, None)
+    facts = _model_facts(model_id)
+    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
+    return (model_id, effort) if accepted else None
+
+
+def _model_family(model_id: str) -> str:
+    """The id without its date, after the redirections of the API itself."""
+    undated = _SNAPSHOT_DATE.sub("", model_id)
+    return CATALOG_SERVED_AS.get(undated, undated)
+
+
+def _model_facts(model_id: str) -> ModelFacts:
+    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
+    if row:
+        return _row_facts(row)
+    if match := _WRAPPED_ID.match(model_id):
+        # A fine-tuned model ends with its base but has prices of its own, and so
+        # has a router.
+        return replace(_model_facts(match[1]), prices=None)
+    return _family_facts(model_id)
+
+
+def _row_facts(row: CatalogRow) -> ModelFacts:
+    traits = row.traits.split()
+    return ModelFacts(
+        reasoning="reasoning" in traits,
+        efforts=tuple(row.efforts.split()),
+        default_effort=row.default_effort,
+        sampling=row.sampling,
+        summary="summary" in traits,
+        verbosity="verbosity" in traits,
+        phase="phase" in traits,
+        functions="functions" in traits,
+        hosted="hosted" in traits,
+        vision="vision" in traits,
+        prefix_bound="prefix_bound" in traits,
+        max_output_tokens=row.max_output_tokens,
+        context=row.context,
+        shutdown=row.shutdown,
+        successor=row.successor,
+        prices=ModelPrices(*row.prices) if row.prices else None,
+    )
+
+
+def _family_facts(model_id: str) -> ModelFacts:
+    """The facts of an id outside the catalog, by family and version."""
+    if _O_SERIES_ID.match(model_id):
+        return replace(
+            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
+        )
+    match = _GPT_VERSION.match(model_id)
+    if not match:
+        # A deployment has any name: what it takes, its administrator knows.
+        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
+    version = (int(match[1]), int(match[2] or 0))
+    if version < (5, 0):
+        return _PLAIN_FACTS
+    return replace(
+        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
+    )
+
+
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    name, notes = model_id, [effort] if effort else []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.insert(0, match[1])
+        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
+        shown = [_shown_word(word) for word in words if word != "latest"]
+        name = " ".join((f"GPT-{version}", *shown))
+    return f"{name} ({', '.join(notes)})" if notes else name
+
+
+def _shown_word(word: str) -> str:
+    return word if word in ("mini", "nano", "pro") else word.capitalize()
+
+
+# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
+# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+_REASONING_FACTS = ModelFacts(
+    reasoning=True,
+    efforts=(),
+    default_effort=None,
+    sampling="never",
+    summary=True,
+    verbosity=True,
+    phase=False,
+    functions=True,
+    hosted=True,
+    vision=True,
+    prefix_bound=False,
+)
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
+# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
+# without them, so they stay away until an effort is asked for.
+_PLAIN_FACTS = replace(
+    _REASONING_FACTS,
+    reasoning=False,
+    sampling="always",
+    summary=False,
+    verbosity=False,
+    hosted=False,
+)
+
+
+# openai_responses.parameters ==========================================================
+# What a caller asks for -> the API's parameters, in the API's names and forms.
+#
+# Callers use the words of Chat Completions, of Open WebUI's controls or of the API; null
+# means not given. What cannot be meant is refused with a sentence, before anything is
+# sent.
+
+_RENAMED: Mapping[str, str] = {
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+}
+"""Chat Completions' names for what the API calls otherwise."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning_effort": REASONING_EFFORTS,
+    "reasoning_summary": ("auto", "concise", "detailed"),
+    "verbosity": ("low", "medium", "high"),
+}
+_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
+_ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_UNNAMED_SCHEMA = "response"
+_NO_SCHEMA = (
+    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
+    'schema under "schema".'
+)
+
+
+def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the caller's keys in the API's names; raises InvalidRequest.
+
+    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
+    inside; keys that the API does not have are still there. The API has no `stop`: it
+    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    """
+    given = {key: value for key, value in body.items() if value is not None}
+    for theirs, ours in _RENAMED.items():
+        if theirs in given:
+            given.setdefault(ours, given.pop(theirs))
+    if "stop" in given:
+        given.setdefault("truncation", "disabled")
+    for name in _BOOL_LIKE:
+        if name in given:
+            given[name] = read_bool(name, given[name])
+    given["reasoning"] = _reasoning_parameter(given)
+    given["text"] = _text_parameter(given)
+    return given
+
+
+def read_bool(name: str, value: object) -> bool:
+    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    if isinstance(value, bool | int | str):
+        if value in (True, "true", "1"):
+            return True
+        if value in (False, "false", "0"):
+            return False
+    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+
+
+def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "reasoning")
+    for key in ("effort", "summary"):
+        beside = given.pop(f"reasoning_{key}", None)
+        if value := own.pop(key, None) or beside:
+            own[key] = _word(f"reasoning_{key}", value)
+    return own
+
+
+def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "text")
+    beside = given.pop("verbosity", None)
+    if value := own.pop("verbosity", None) or beside:
+        own["verbosity"] = _word("verbosity", value)
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    return {**({"format": form} if form else {}), **own}
+
+
+def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the caller's object of that name; null in it means not given, too."""
+    value = given.get(key, {})
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+    return {name: inner for name, inner in value.items() if inner is not None}
+
+
+def _word(name: str, value: object) -> str:
+    """Return one of the words that `name` may be; a person may type them in capitals."""
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in _WORDS[name]:
+        words = ", ".join(_WORDS[name])
+        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+    return word
+
+
+def _format(asked: object, beside: object) -> dict[str, Any] | None:
+    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+    kind = form.get("type")
+    if asked is None or kind == "text":
+        return None
+    if kind not in _ANSWER_FORMATS:
+        words = ", ".join(_ANSWER_FORMATS)
+        raise InvalidRequest(
+            _cannot_be_sent("response_format", f"it is none of {words}")
+        )
+    if kind == "json_object":
+        return {"type": kind}
+    nested = form.get("json_schema", beside)
+    flat = form if nested is None and "schema" in form else nested
+    return {"type": kind, **_schema_fields(flat)}
+
+
+def _schema_fields(value: object) -> dict[str, Any]:
+    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    try:
+        read = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+        raise InvalidRequest(_NO_SCHEMA)
+    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+    if read.get("description"):
+        fields["description"] = read["description"]
+    if read.get("strict") is not None:
+        fields["strict"] = read_bool("json_schema.strict", read["strict"])
+    return fields
+
+
+def _cannot_be_sent(name: str, why: str) -> str:
+    return f"The setting {name} cannot be sent: {why}."
+
+
+# openai_responses.request =============================================================
+# Parameters in, one payload out.
+#
+# What is sent is decided here alone: the caller's own keys win over the settings, keys
+# that the API does not have are left out, and so are parameters that the model rejects
+# (responses-api.md §0.8, §1).
+
+_SAMPLING = ("temperature", "top_p", "top_logprobs")
+
+_PASSED_ON = frozenset(
+    {
+        "access_programs",
+        "context_management",
+        "image",
+        "max_output_tokens",
+        "max_tool_calls",
+        "metadata",
+        "moderation",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "service_tier",
+        "temperature",
+        "tool_choice",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+    }
+)
+"""Keys of a caller that go to the API as they are. Those that would store something
+there or name what is stored (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+
+_MOST_OUTPUT_TOKENS = 128_000
+"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+
+
+class ResponsesRequest(BaseModel):
+    """What is sent to `POST /responses`, in the API's own words."""
+
+    # JSON has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    model: str
+    input: list[Item]
+    instructions: str | None = None
+    stream: bool = True
+    store: bool = False
+    include: list[str] | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    tools: list[Item] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    truncation: str | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    context_management: list[dict[str, Any]] | None = None
+    metadata: dict[str, str] | None = None
+    moderation: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    access_programs: dict[str, Any] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send; what was not set is not in it."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the administrator and the user chose, for requests that say nothing.
+
+    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
+    are further parameters by their names.
+    """
+
+    effort: str | None = None
+    summary: str | None = None
+    verbosity: str | None = None
+    stream: bool = True
+    encrypted_reasoning: bool = True
+    tools: Sequence[Item] = field(default=())
+    parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+def build_request(
+    model: ResolvedModel,
+    instructions: str,
+    items: Sequence[Item],
+    body: Mapping[str, Any],
+    settings: Settings,
+) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
+
+    `body` holds the caller's keys, in the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one that the alias names.
+    """
+    if not items:
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
+    given = read_parameters(body)
+    effort = _effort(model, given, settings)
+    passed = {k: v for k, v in given.items() if k in _PASSED_ON}
+    if not _takes_sampling(model, effort):
+        passed = {k: v for k, v in passed.items() if k not in _SAMPLING}
+    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    fields = {
+        "model": model.id,
+        "input": list(items),
+        "instructions": instructions or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "reasoning": _reasoning(model, effort, given, settings) or None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
+        **passed,
+    }
+    try:
+        request = ResponsesRequest(**fields)
+    except ValidationError as error:
+        raise InvalidRequest(_first_complaint(error)) from None
+    _check_output_tokens(request, model)
+    return request
+
+
+def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
+    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
+    most = max(_MOST_OUTPUT_TOKENS, most)
+    if asked is not None and not 1 <= asked <= most:
+        raise InvalidRequest(
+            "The setting max_output_tokens cannot be sent: it must be a whole number "
+            f"from 1 to {most}."
+        )
+
+
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    """Return the effort to send, or None to leave it to the model."""
+    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
+    return chosen if chosen and model.takes_effort(chosen) else None
+
+
+def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
+    """Say whether temperature, top_p and top_logprobs may be sent."""
+    if model.facts.sampling == "with_none":
+        return (effort or model.facts.default_effort) == "none"
+    return model.facts.sampling == "always"
+
+
+def _reasoning(
+    model: ResolvedModel,
+    effort: str | None,
+    given: Mapping[str, Any],
+    settings: Settings,
+) -> dict[str, Any]:
+    """Return the `reasoning` object: the caller's own keys, then ours."""
+    if not _reasons(model, effort):
+        return {}
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    resolved = effort or model.facts.default_effort
+    if settings.summary and model.facts.summary and resolved != "none":
+        own.setdefault("summary", settings.summary)
+    return {"effort": effort, **own} if effort else own
+
+
+def _text_object(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    """Return the `text` object: the caller's own keys, then the verbosity."""
+    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
+    verbosity = given["text"].get("verbosity") or settings.verbosity
+    if verbosity and model.facts.verbosity:
+        own["verbosity"] = verbosity
+    return own
+
+
+def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
+    """Ask for the reasoning itself: without a store there is no other way back."""
+    wanted = _reasons(model, effort) and settings.encrypted_reasoning
+    return ["reasoning.encrypted_content"] if wanted else []
+
+
+def _reasons(model: ResolvedModel, effort: str | None) -> bool:
+    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    return model.facts.reasoning or effort is not None
+
+
+def _first_complaint(error: ValidationError) -> str:
+    """Return the first complaint as a sentence, without the value it is about."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[
+        0
+    ]
+    place = ".".join(str(step) for step in first["loc"])
+    return f"The setting {place} cannot be sent: {first['msg']}."
+
+
+# openai_responses.retries =============================================================
+# Whether a request is sent once more, how long to wait before.
+#
+# The rules are those of OpenAI's own client (responses-api.md §4, "SDK retry policy"),
+# with one difference: a quota that is used up is never tried again, because waiting
+# does not fill it.
+
+QUOTA_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that says: no more, not: not now."""
+
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_RETRIED_CODES = frozenset(
+    {
+        "rate_limit_exceeded",
+        "server_error",
+        "server_is_overloaded",
+        "slow_down",
+    }
+)
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often, and how long to wait at the most, in seconds."""
+
+    max_retries: int = 1
+    max_wait: float = 60.0
+
+
+def read_setback(
+    status: int, error: ApiError, headers: Mapping[str, str], now: float
+) -> Setback:
+    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    wish = headers.get("x-should-retry", "").lower()
+    wanted = {"true": True, "false": False}.get(wish)
+    return Setback(status, error, _asked_wait(headers, now), wanted)
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
+) -> float | None:
+    """Return the seconds to wait before the next attempt; None for no more.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not _is_retried(setback):
+        return None
+    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    wait = backoff if setback.after is None else setback.after
+    return wait if wait <= policy.max_wait else None
+
+
+def _is_retried(setback: Setback) -> bool:
+    words = {setback.error.code, setback.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+        return False
+    if setback.wanted is not None:
+        return setback.wanted
+    if setback.status in (None, 200):
+        return words == {None} or bool(words & _RETRIED_CODES)
+    return setback.status in _RETRIED_STATUS or setback.status >= 500
+
+
+def _is_limit_of_spending(code: str | None) -> bool:
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    return bool(code) and str(code).endswith(suffixes)
+
+
+def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    seconds = _number(text)
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except ValueError:
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    """Return a wait as a number: finite, not negative."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+# openai_responses.routes ==============================================================
+# The way to a server: whose certificates to trust, which proxy to take.
+
+
+class Trust:
+    """The certificates of CA bundles, one context a file: or nothing is reused."""
+
+    def __init__(self) -> None:
+        """Read nothing yet."""
+        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
+
+    def context(self, network: Network) -> ssl.SSLContext | bool:
+        """Return whom to trust, in the form that aiohttp takes."""
+        if not network.verify_ssl or not network.ca_bundle:
+            return network.verify_ssl
+        path = network.ca_bundle
+        try:
+            key = (path, Path(path).stat().st_mtime_ns)
+            if key not in self._contexts:
+                self._contexts[key] = ssl.create_default_context(cafile=path)
+            return self._contexts[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            raise InvalidRequest(
+                "CA_BUNDLE is not a file with certificates that this server can read. "
+                "An administrator has to correct it in the valves of this pipe."
+            ) from None
+
+
+def proxy_for(network: Network, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = network.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy on the way to the model's server is not an http or https "
+            "address. An administrator has to correct PROXY in the valves of this "
+            "pipe, or the environment of Open WebUI."
+        )
+    return address
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`, or None."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
+# openai_responses.sessions ============================================================
+# The pooled HTTP session of each event loop.
+#
+# A session is opened by the first run that borrows it. It is closed when none has been
+# under way for a while, or when its owner is gone: a host that replaces a pipe tells the
+# old one nothing.
+
+_IDLE_SECONDS = 60.0
+"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+_MAX_CONNECTIONS = 1000
+"""A chat holds one connection while it streams; fewer would queue busy servers."""
+_KEEPALIVE_SECONDS = 50.0
+"""A connection that rested for longer may be closed by the other side at any time."""
+_DNS_SECONDS = 300
+"""OpenAI's addresses change rarely, and each look-up costs the first words."""
+
+
+class _Pool:
+    """The session of one event loop, lent to the runs that are under way."""
+
+    def __init__(self, idle_seconds: float) -> None:
+        self._idle_seconds = idle_seconds
+        self._session: aiohttp.ClientSession | None = None
+        self._lent = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def lend(self) -> Iterator[aiohttp.ClientSession]:
+        """Lend the session, opened if need be; the last return starts the clock."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is None:
+            self._session = _new_session()
+        self._lent += 1
+        try:
+            yield self._session
+        finally:
+            self._lent -= 1
+            if self._lent == 0:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(self._idle_seconds, self.close_later)
+
+    async def close(self) -> None:
+        """Close the session now, if there is one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def close_later(self) -> None:
+        """Close the session in a task of its own, for callers that cannot wait."""
+        if self._timer is not None:
+            self._timer.cancel()
+        session, self._session = self._session, None  # at once: no run may borrow it
+        if session is None:
+            return
+        # A task, held until it is done: a connector closed straight from a timer
+        # warns "never awaited" on aiohttp 3.14.
+        task = asyncio.get_running_loop().create_task(session.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+class Sessions:
+    """The pools of one pipe, one for each event loop that runs it."""
+
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
+        """Open nothing yet; close a session after `idle_seconds` without a run."""
+        self._idle_seconds = idle_seconds
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+
+    def __del__(self) -> None:
+        """Close what is open: the last run that held us has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def pool(self) -> _Pool:
+        """Return the pool of the running loop; those of ended loops are dropped."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
+            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+        return self._pools[loop]
+
+    async def close(self) -> None:
+        """Close the session of the running loop, for tests and scripts."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.close()
+
+
+def _new_session() -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(
+        limit=_MAX_CONNECTIONS,
+        keepalive_timeout=_KEEPALIVE_SECONDS,
+        ttl_dns_cache=_DNS_SECONDS,
+    )
+    # Limits of time are the runs' own; the environment's proxies are looked up by
+    # us, because trust_env would also send what a .netrc file holds.
+    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
+    # What a gateway sets for one user must not be sent for another.
+    no_cookies = aiohttp.DummyCookieJar()
+    return aiohttp.ClientSession(
+        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+    )
+
+
+# openai_responses.transport ===========================================================
+# The only module that opens a connection.
+#
+# Errors of aiohttp become ours here, once; what a proxy, a certificate or a gateway
+# does wrong gets a sentence of its own.
+
+_MAX_ERROR_BODY = 64 * 1024
+
+
+class Connections:
+    """Sends requests over the pooled sessions of one pipe."""
+
+    def __init__(self, idle_seconds: float | None = None) -> None:
+        """Open nothing yet; close a session after `idle_seconds` without a run."""
+        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._trust = Trust()
+
+    @asynccontextmanager
+    async def post(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        payload: dict[str, Any],
+        deadlines: Deadlines | None = None,
+    ) -> AsyncIterator[Answer]:
+        """Send `payload` and lend the answer.
+
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
+        closes the connection, and with it the work upstream.
+        """
+        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
+        async with self._sent(endpoint, path, body, limits) as response:
+            if response.status >= 400:
+                raise await _refusal(response, str(payload.get("model", "")))
+            yield Answer(response, limits)
+
+    @asynccontextmanager
+    async def get(
+        self, endpoint: Endpoint, path: str, deadlines: Deadlines
+    ) -> AsyncIterator[Answer]:
+        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+
+        No redirection is followed: it would take the key along.
+        """
+        async with self._sent(endpoint, path, None, deadlines) as response:
+            if response.status != 200:
+                raise await _refusal(response, "")
+            yield Answer(response, deadlines)
+
+    @asynccontextmanager
+    async def _sent(
+        self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Lend the response to a request; without a `body` it is a GET."""
+        tls = self._trust.context(endpoint.network)
+        with self._sessions.pool().lend() as session:
+            response = await _send(session, endpoint, path, body, deadlines, tls)
+            try:
+                yield response
+            finally:
+                response.close()  # nothing happens when it was read to its end
+
+    async def close(self) -> None:
+        """Close the session of the running loop, for tests and scripts."""
+        await self._sessions.close()
+
+
+def _json_body(payload: dict[str, Any]) -> bytes:
+    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
+
+
+async def _send(
+    session: aiohttp.ClientSession,
+    endpoint: Endpoint,
+    path: str,
+    body: bytes | None,
+    deadlines: Deadlines,
+    tls: ssl.SSLContext | bool,
+) -> aiohttp.ClientResponse:
+    """Return the response once its head is there."""
+    url = endpoint.url(path)
+    scope = deadlines.scope()
+    try:
+        async with scope:
+            return await session.request(
+                "GET" if body is None else "POST",
+                url,
+                allow_redirects=body is not None,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=tls,
+                proxy=proxy_for(endpoint.network, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+    except NETWORK_ERRORS as error:
+        if scope.expired():
+            raise deadlines.passed() from None
+        raise ConnectionFailed(_network_sentence(error, endpoint.host)) from None
+    except ValueError:  # a line break in the key, a host that no name server knows
+        raise InvalidRequest(
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
+            "be sent. An administrator has to correct it in the valves of this pipe."
+        ) from None
+
+
+def _network_sentence(error: Exception, host: str) -> str:
+    """Return what to tell of a connection that did not come about."""
+    match error:
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return SENTENCES["refused"]["407"]
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return (
+                f"The certificate of {host} is not trusted here. An administrator has "
+                "to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
+            )
+    return (
+        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
+        "administrator has to check BASE_URL in the valves of this pipe."
+    )
+
+
+async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
+    """Return the error that a response with a bad status stands for."""
+    body = b""
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for piece in response.content.iter_any():
+                body += piece
+                if len(body) > _MAX_ERROR_BODY:
+                    break
+        error = read_api_error(json.loads(body))
+    except (*NETWORK_ERRORS, ValueError, RecursionError):
+        error = ApiError()  # no body, or not JSON: the status says it
+    status = response.status
+    setback = read_setback(status, error, response.headers, unix_seconds())
+    sentence = refusal_sentence(status, error, model)
+    return ApiRefused(sentence, setback, request_id_of(response))
+
+
+# openai_responses.texts ===============================================================
+# The texts of an item that deltas can grow.
+
+TextPlace = tuple[str, int]
+"""A kind of text and its part, as `events.Delta` has them."""
+
+
+def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+    """Yield the place and the text of everything in `item` that deltas can grow."""
+    match item_type(item):
+        case "message":
+            for part, content in _parts(item.get("content")):
+                kind = "refusal" if content.get("type") == "refusal" else "text"
+                yield (kind, part), _text_or_empty(content.get(kind))
+        case "reasoning":
+            for part, content in _parts(item.get("summary")):
+                yield ("summary", part), _text_or_empty(content.get("text"))
+            for part, content in _parts(item.get("content")):
+                yield ("reasoning", part), _text_or_empty(content.get("text"))
+        case "function_call" | "mcp_call":
+            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
+        case "custom_tool_call":
+            yield ("arguments", 0), _text_or_empty(item.get("input"))
+        case "code_interpreter_call":
+            yield ("code", 0), _text_or_empty(item.get("code"))
+
+
+def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for index, part in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(part, Mapping):
+            yield index, part
+
+
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# openai_responses.turn ================================================================
+# The state machine of one response.
+#
+# Events in, run events out, no effect anywhere. An item is *unknown* until its
+# `output_item.added`, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            kept for later     shown             ignored
+#     whole text       kept for later     the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# "Kept for later" is shown when the item is known: the name of a call comes from the
+# item alone (responses-api.md §3). What follows the end of the response is ignored in
+# every state. Texts that end are authoritative: what a person has not seen of them yet
+# is shown, and the ended item is the wire's own dict.
+
+
+class Turn:
+    """One response, from its first event to its last."""
+
+    def __init__(self, first_index: int = 0) -> None:
+        """Count items from `first_index` on, the number of items of earlier turns."""
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._early: dict[int, list[Delta | Whole]] = {}
+        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The items that ended, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event; return what it means to those who watch the run."""
+        self.event_count += 1
+        return [] if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case Delta():
+                return self._grow(event)
+            case Whole():
+                return self._replace(event)
+            case Annotated() | Sketched() if event.output_index in self._open:
+                return [_beside(event, self._first + event.output_index)]
+            case ItemAdded():
+                return self._start(event.output_index, event.item)
+            case ItemDone():
+                return self._end(event.output_index, event.item)
+            case ResponseEnded():
+                return self._finish(event)
+            case StreamError():
+                self.trace = replace(self.trace, error=event.error)
+                self.ending = ending_of_failure("error", event.error)
+                # As the only event it is what a bad status is elsewhere.
+                self.refusal = event.error if self.event_count == 1 else None
+        return []
+
+    def _grow(self, event: Delta) -> list[RunEvent]:
+        texts = self._open.get(event.output_index)
+        if texts is None:
+            self._keep(event)
+            return []
+        if not event.text:
+            return []
+        texts.setdefault((event.kind, event.part), []).append(event.text)
+        index = self._first + event.output_index
+        return [Grew(index, event.kind, event.part, event.text)]
+
+    def _replace(self, event: Whole) -> list[RunEvent]:
+        if event.output_index not in self._open:
+            self._keep(event)
+            return []
+        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
+
+    def _keep(self, event: Delta | Whole) -> None:
+        if event.output_index not in self._ended:
+            self._early.setdefault(event.output_index, []).append(event)
+
+    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._open or output_index in self._ended:
+            return []
+        self._open[output_index] = {}
+        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
+        for early in self._early.pop(output_index, ()):
+            events += self._take(early)
+        return events
+
+    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._ended:
+            return []
+        events = self._start(output_index, item)
+        for place, text in item_texts(item):
+            events += self._show_rest(output_index, place, text)
+        del self._open[output_index]
+        self._ended[output_index] = item
+        return [*events, ItemEnded(self._first + output_index, item)]
+
+    def _show_rest(
+        self, output_index: int, place: TextPlace, text: str
+    ) -> list[RunEvent]:
+        """Show what `text` has beyond its deltas.
+
+        A text that contradicts its deltas cannot be shown as growth: the ended item
+        corrects it.
+        """
+        texts = self._open[output_index]
+        shown = "".join(texts.get(place, ()))
+        texts[place] = [text]
+        if len(text) <= len(shown) or not text.startswith(shown):
+            return []
+        index = self._first + output_index
+        return [Grew(index, *place, text[len(shown) :])]
+
+    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"))
+        self.ending = _ending_of(event.status, response)
+        self.trace = replace(
+            self.trace,
+            model=str(response.get("model") or ""),
+            error=read_api_error(response.get("error")),
+            removed=_removals(response.get("input_transformations")),
+        )
+        events: list[RunEvent] = []
+        output = response.get("output")
+        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, dict):
+                events += self._end(output_index, item)
+        response_id = str(response.get("id") or "")
+        return [
+            *events,
+            *self.close(),
+            TurnEnded(response_id, event.status, self.usage),
+        ]
+
+    def close(self) -> list[RunEvent]:
+        """Show what messages said that were never announced; nothing else comes."""
+        events: list[RunEvent] = []
+        for output_index in sorted(self._early):
+            kinds = {early.kind for early in self._early[output_index]}
+            if kinds & {"text", "refusal"}:
+                message = {"type": "message", "role": "assistant", "content": []}
+                events += self._start(output_index, message)
+        return events
+
+
+def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
+    if isinstance(event, Annotated):
+        return Cited(index, event.part, event.annotation)
+    return Pictured(index, event.number, event.image, event.form)
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Count what the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
+    if status == "incomplete":
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else None
+        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+    if status == "failed":
+        return ending_of_failure("failed", read_api_error(response.get("error")))
+    return COMPLETED
+
+
+# openai_responses.exchange ============================================================
+# One request sent, its answer told as run events.
+
+_THOUGHT_SHARE = 0.2
+"""Growing reasoning is read for a fifth of that time at once, because the first words
+of the answer must not wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How a run behaves towards those who watch it, and towards the server.
+
+    `join_seconds` is the shortest time between two events that show more of an
+    answer; what arrives meanwhile is shown together.
+    """
+
+    join_seconds: float = 0.05
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The way to a server: where it is, over which connections, within which limits."""
+
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    deadlines: Deadlines
+
+
+async def exchange(
+    request: ResponsesRequest, line: Line, turn: Turn
+) -> AsyncGenerator[RunEvent, None]:
+    """Send `request`, feed the answer to `turn`, yield what it means.
+
+    Raises the errors of `transport` and MalformedEvent. Cancelling it, or closing the
+    generator, closes the connection.
+    """
+    payload = request.payload()
+    if line.endpoint.strict:
+        payload = strict_payload(payload)
+    line.deadlines.start_attempt()
+    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
+    async with posted as answer:
+        turn.trace = Trace(answer.request_id, status=200)
+        async with aclosing(_turn_events(answer, line, turn)) as events:
+            async for event in events:
+                yield event
+        await answer.drain()
+
+
+async def _turn_events(
+    answer: Answer, line: Line, turn: Turn
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    if not answer.is_stream:
+        response = await answer.response_object()
+        status = str(response.get("status") or "completed")
+        for event in turn.feed(ResponseEnded(status, response)):
+            yield event
+        return
+    async with aclosing(_batches(answer)) as batches:
+        async for batch in batches:
+            began = monotonic_seconds()
+            if batch:
+                line.deadlines.event_arrived()
+            events, malformed = _told(batch, turn)
+            for told in events:
+                yield told
+            if malformed:
+                raise malformed
+            if turn.ending:
+                return
+            with answer.held():
+                await _let_deltas_gather(events, began, line.limits.join_seconds)
+
+
+def _told(
+    batch: list[ServerSentEvent], turn: Turn
+) -> tuple[list[RunEvent], MalformedEvent | None]:
+    """Return what `batch` means, up to the first event that cannot be read.
+
+    Deltas are joined before the turn takes them: it then works once a batch.
+    """
+    read: list[StreamEvent] = []
+    malformed: MalformedEvent | None = None
+    try:
+        for event in batch:
+            read.append(parse_event(event))
+    except MalformedEvent as error:
+        malformed = error
+    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
+    return events, malformed
+
+
+async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
+    """Yield the events of each piece of the body that arrived."""
+    decoder = EventStreamDecoder()
+    async with aclosing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            yield decoder.feed(chunk)
+    yield decoder.close()
+
+
+async def _let_deltas_gather(
+    events: list[RunEvent], began: float, join_seconds: float
+) -> None:
+    """Wait for a moment after a delta.
+
+    Reading less often is what makes long answers cheap: one pass then serves all the
+    deltas that arrived. The first delta after a pause is never held back.
+    """
+    last = events[-1] if events else None
+    if not isinstance(last, Grew) or join_seconds <= 0:
+        return
+    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+    spent = monotonic_seconds() - began
+    await asyncio.sleep(max(0.0, join_seconds * share - spent))
+
+
+# openai_responses.toolset =============================================================
+# What a run needs to answer calls: the tools of a request, with their limits.
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool returned.
+
+    `output` is for the model: a text, or content parts with pictures. `card` holds
+    what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or those that the model was given."""
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call is for, with its arguments.
+
+        A tool that only passes calls on names another one; None if it names none.
+        """
+
+    def waits_for_people(self, name: str) -> bool:
+        """Say whether a tool's time is a person's, which no limit counts."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool; whatever it raises is a failure of the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How many calls run at once, for how many seconds, with how long an output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """What a run needs to answer calls, and the questions of remote servers, itself.
+
+    `log` takes lines that say why a tool failed. `rounds` is how often the model may
+    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
+    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
+    left open for others.
+    """
+
+    tools: CallableTools
+    approver: Approver = field(default_factory=Approver)
+    limits: CallLimits = field(default_factory=CallLimits)
+    log: Callable[[str], object] = field(default=str)
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+    runs_calls: bool = True
+
+
+def output_of(call: Item, answer: ToolAnswer) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def failed_answer(sentence: str) -> ToolAnswer:
+    """Return the answer of a call that did not succeed, in words for the model."""
+    return ToolAnswer(f"Error: {sentence}", failed=True)
+
+
+# openai_responses.pictures ============================================================
+# Pictures that the model drew, as they go back to it.
+#
+# The API would look a drawn picture up by an id that it never stored (responses-api.md
+# §2.1): what goes back is an input picture, at the place where it was drawn.
+
+_READ_FORMS = ("png", "jpeg", "webp")
+
+
+def is_drawing(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is the drawing of a picture."""
+    return item_type(item) == "image_generation_call"
+
+
+def has_picture(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` holds a picture that the model can be given back."""
+    held = is_drawing(item) and bool(item.get("result"))
+    return held and picture_form(item) in _READ_FORMS
+
+
+def picture_form(item: Mapping[str, Any]) -> str:
+    """Return the format of a drawn picture, such as `png`."""
+    return str(item.get("output_format") or "png")
+
+
+def picture_url(item: Mapping[str, Any]) -> str:
+    """Return a drawn picture as an address that holds it."""
+    kind = {"svg": "svg+xml"}.get(picture_form(item), picture_form(item))
+    return f"data:image/{kind};base64,{item['result']}"
+
+
+def picture_message(item: Mapping[str, Any]) -> Item:
+    """Return a drawn picture as an input message."""
+    part = {"type": "input_image", "detail": "auto", "image_url": picture_url(item)}
+    return {"type": "message", "role": "user", "content": [part]}
+
+
+# openai_responses.origin ==============================================================
+# Who made an item: reasoning is readable only for its own family and endpoint.
+#
+# Encrypted reasoning of another model, server or organisation is refused or silently
+# dropped by the API (responses-api.md §2.1, rules 4, 10 and 11).
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The model family, the server's name, the account there that produced an item.
+
+    `endpoint` and `account` are empty where an earlier writer did not note them.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def may_read(self, maker: Self) -> bool:
+        """Say whether we may send reasoning that `maker` produced."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return who makes items of `family` at `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.owner())
+
+
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or what the host's id of the model tells.
+
+    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    """
+    if isinstance(wire, Mapping) and wire.get("family"):
+        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
+        return Origin(str(wire["family"]), endpoint, account)
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+
+
+# openai_responses.redaction ===========================================================
+# Secrets out of text.
+#
+# Two passes: the values that are known to be secret, in every form in which they travel;
+# then whatever looks like a secret. A part that is `[redacted]` already is left alone.
+#
+# No rule may look behind a character that another rule can take, and none may end in
+# front of a letter or digit: that keeps a second pass from finding anything. What a
+# rule repeats without bound is possessive or starts with a character that it cannot
+# repeat: that keeps the time linear.
+
+REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # A header: its value goes on to the end of the line or of the quotes.
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # A name whose value is one word, or in quotes.
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # A query parameter.
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            # `Basic` is a word too: base64 has digits, or a capital inside a word.
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
+            # version and four bytes of a time that are zero for a while yet.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    A second time changes nothing. Secrets of fewer than six characters are ignored:
+    they would be found in ordinary words.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    if known:
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        pattern = "|".join(re.escape(form) for form in longest_first)
+        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
+    return _replaced(_LOOKS_SECRET, text)
+
+
+def _replaced(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(
+        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
+    )
+
+
+def _keeping_the_name(found: re.Match[str]) -> str:
+    """Return the mark, with what tells the reader which secret was there."""
+    name = found[found.lastgroup] if found.lastgroup else ""
+    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for offset in range(3):
+        inner = _inside_base64(raw, offset)
+        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header stands behind a user name that nobody told us;
+    its length modulo three is all that matters.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+
+
+# openai_responses.schema_parts ========================================================
+# The named parts of a JSON Schema, and what refers to them.
+
+DEFINITIONS = ("$defs", "definitions")
+
+
+def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the named parts of a schema, from both places where they may stand."""
+    found: dict[str, Any] = {}
+    for key in DEFINITIONS:
+        named = schema.get(key)
+        for name, part in named.items() if isinstance(named, Mapping) else ():
+            # Two of one name and different content: neither is the right one.
+            found[name] = part if found.get(name, part) == part else None
+    return found
+
+
+def referred(node: Any, root: Mapping[str, Any]) -> Any:
+    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
+    if node.get("$ref") == "#":
+        return root
+    return definitions(root).get(reference_name(node))
+
+
+def reference_name(node: Any) -> str:
+    """Return the name of the definition that a `$ref` points to; nothing if to none."""
+    steps = str(node.get("$ref")).split("/")
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
+        return steps[2].replace("~1", "/").replace("~0", "~")
+    return ""
+
+
+# openai_responses.arguments ===========================================================
+# What a model gives a function, held against the function's own schema.
+#
+# The check knows the keywords that models get wrong: types, required properties, enums,
+# items and choices. Others are the tool's business.
+
+_DEEPEST_ARGUMENT = 40
+
+
+def _is_number(value: Any) -> bool:
+    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value)
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": _is_number,
+    "integer": lambda value: _is_number(value) and value == int(value),
+}
+
+
+def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+
+    Nulls that stand for "not given" are fine.
+    """
+    if not isinstance(arguments, Mapping):
+        return "The arguments must be a JSON object."
+    try:
+        found = _misfit(without_nulls(arguments, schema), schema, schema, "", 0)
+    except (TypeError, AttributeError, ValueError):
+        return None  # what a server calls a schema need not be one
+    return None if found is None else f"The argument {found}."
+
+
+def without_nulls(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments without the nulls that stand for "not given".
+
+    They do where a property is optional and must not be null itself.
+    """
+    return dict(_cleaned(arguments, schema, schema, 0))
+
+
+def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+    if depth > _DEEPEST_ARGUMENT:
+        return value
+    forms = list(_all_forms(node, root))
+    if isinstance(value, list):
+        items = next((form["items"] for form in forms if "items" in form), None)
+        return [_cleaned(one, items, root, depth + 1) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    known: dict[str, Any] = {}
+    required: set[str] = set()
+    for form in forms:
+        known |= form.get("properties") or {}
+        required |= set(form.get("required") or ())
+    return {
+        name: _cleaned(one, known.get(name), root, depth + 1)
+        for name, one in value.items()
+        if one is not None
+        or name not in known
+        or name in required
+        or _misfit(None, known[name], root, name, 0) is None
+    }
+
+
+def _all_forms(node: Any, root: Mapping[str, Any], depth: int = 0) -> Iterator[Any]:
+    """Yield a schema, with all the schemas it refers to or is put together from."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        return
+    yield node
+    parts = [referred(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        yield from _all_forms(part, root, depth + 1)
+
+
+def _misfit(
+    value: Any, node: Any, root: Mapping[str, Any], path: str, depth: int
+) -> str | None:
+    """Return the path and what is wrong there, or None."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+        return None
+    if value is None and node.get("nullable") is True:
+        return None
+    if "$ref" in node:
+        return _misfit(value, referred(node, root), root, path, depth + 1)
+    found = _own_misfit(value, node, path)
+    if found is None and isinstance(value, Mapping):
+        found = _in_object(value, node, root, path, depth)
+    if found is None and isinstance(value, list):
+        found = _in_list(value, node, root, path, depth)
+    return found or _in_parts(value, node, root, path, depth)
+
+
+def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str | None:
+    """Hold a value against the type of a schema, then against what it may be."""
+    place = path or "object"
+    kinds = _known_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{place} must be {_listed(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
+        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
+    return None
+
+
+def _known_types(said: Any) -> list[str]:
+    kinds = [said] if isinstance(said, str) else said or []
+    return [kind for kind in kinds if kind in _TYPES]
+
+
+def _in_object(
+    value: Mapping[str, Any],
+    node: Mapping[str, Any],
+    root: Mapping[str, Any],
+    path: str,
+    depth: int,
+) -> str | None:
+    missing = [name for name in node.get("required") or () if name not in value]
+    if missing:
+        return f"{_joined(path, str(missing[0]))} is missing"
+    properties = node.get("properties") or {}
+    parts = ((name, properties[name]) for name in properties if name in value)
+    found = (
+        _misfit(value[name], part, root, _joined(path, name), depth + 1)
+        for name, part in parts
+    )
+    return next((one for one in found if one), None)
+
+
+def _in_list(
+    value: Sequence[Any],
+    node: Mapping[str, Any],
+    root: Mapping[str, Any],
+    path: str,
+    depth: int,
+) -> str | None:
+    found = (
+        _misfit(one, node.get("items"), root, f"{path}[{place}]", depth + 1)
+        for place, one in enumerate(value)
+    )
+    return next((one for one in found if one), None)
+
+
+def _in_parts(
+    value: Any, node: Mapping[str, Any], root: Mapping[str, Any], path: str, depth: int
+) -> str | None:
+    """Hold a value against `allOf`, and against one at least of a choice."""
+    for part in node.get("allOf") or ():
+        found = _misfit(value, part, root, path, depth + 1)
+        if found:
+            return found
+    options = node.get("anyOf") or node.get("oneOf") or ()
+    misfits = [_misfit(value, one, root, path, depth + 1) for one in options]
+    if misfits and all(misfits):
+        return f"{path or 'object'} fits none of its forms"
+    return None
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return a few words as a list; long ones are no help to a model."""
+    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
+    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+# openai_responses.json_texts ==========================================================
+# JSON that a person typed.
+
+
+def typed_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for any other text."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+# openai_responses.prices ==============================================================
+# What a run costs, in US dollars.
+#
+# Prices are those of the catalog or of the administrator, for the standard tier; where
+# one is missing the cost is unknown, never a guess.
+
+_MILLION = 1_000_000
+
+_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
+"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
+2026-11-21; the second is not verified)."""
+
+_CONTAINER_FEE = 0.03
+"""For one container of the code interpreter; not verified."""
+
+_PRICE_NAMES = ModelPrices._fields
+_NOT_PRICES = (
+    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
+    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
+)
+
+
+def cost_of_run(
+    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+) -> float | None:
+    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+
+    `output` holds the items of all its turns.
+    """
+    tokens = _cost_of_tokens(usage, prices) if prices else None
+    return None if tokens is None else tokens + _cost_of_tools(output)
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    if not text.strip():
+        return {}
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(_NOT_PRICES)
+    return {model: _read_row(row) for model, row in table.items()}
+
+
+def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
+    if prices.input is None or prices.output is None:
+        return None
+    # What is cached or written to the cache is part of the input.
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    plain = max(0, usage.input - usage.cached - usage.cache_writes)
+    sums = (
+        plain * prices.input,
+        usage.cached * cached,
+        usage.cache_writes * written,
+        usage.output * prices.output,
+    )
+    return sum(sums) / _MILLION
+
+
+def _cost_of_tools(output: Iterable[Item]) -> float:
+    items = list(output)
+    calls = Counter(item_type(item) for item in items)
+    containers = {
+        item.get("container_id")
+        for item in items
+        if item_type(item) == "code_interpreter_call"
+    }
+    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
+    return fees + len(containers) * _CONTAINER_FEE
+
+
+def _read_row(row: object) -> ModelPrices:
+    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
+    numbers = all(
+        name in _PRICE_NAMES
+        and isinstance(price, int | float)
+        and 0 <= price < _MILLION
+        for name, price in prices.items()
+    )
+    if not numbers or not {"input", "output"} <= set(prices):
+        raise InvalidRequest(_NOT_PRICES)
+    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
+
+
+# openai_responses.tool_names ==========================================================
+# Names of tools that the API forbids, there and back.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """What each tool is called in a request; `known` are the tools' own names.
+
+    What a name becomes depends on itself, so that it is the same in the next request;
+    only a known tool that has that very name already makes a difference.
+    """
+
+    known: tuple[str, ...] = ()
+
+    def sent(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
+
+    def original(self, sent: str) -> str:
+        """Return the tool's own name of the one that the model used."""
+        return next((name for name in self.known if self.sent(name) == sent), sent)
+
+    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
+        return [self._sent_tool(tool) for tool in tools]
+
+    def _sent_tool(self, tool: Item) -> Item:
+        if tool.get("type") not in ("function", "custom"):
+            return tool
+        return {**tool, "name": self.sent(tool["name"])}
+
+
+# openai_responses.remote_calls ========================================================
+# Calls of remote MCP servers, told to the model as calls with outputs.
+#
+# With `store: false` the API takes an `mcp_call` back but does not show it to the model:
+# no token is counted for it, and what the server said is forgotten. As a function's call
+# with its output it is read (seen live by two users of the API in 2026). So this pair
+# stands for it in every later request; it is also what a host makes of the card.
+#
+# A person's consent belongs to one response: the API would make a call again whose
+# approval comes back without it. What the model has acted on becomes such a pair, too.
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+_CLIENT_ANSWERS = (
+    "function_call_output",
+    "custom_tool_call_output",
+    "mcp_approval_response",
+)
+
+
+def remote_name(item: Mapping[str, Any]) -> str:
+    """Return what a remote tool is called here: its server's label, then its name.
+
+    Open WebUI names the tools of its own MCP servers alike.
+    """
+    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_call(item: Mapping[str, Any]) -> Item:
+    """Return the call that `item` made, or asked to be allowed."""
+    return {
+        "type": "function_call",
+        "call_id": _remote_call_id(item),
+        "name": remote_name(item),
+        "arguments": str(item.get("arguments") or "{}"),
+    }
+
+
+def remote_output(item: Mapping[str, Any]) -> Item:
+    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+
+
+def remote_pair(item: Mapping[str, Any]) -> list[Item]:
+    """Return a whole `mcp_call` as the model is told of it later."""
+    return [remote_call(item), remote_output(item)]
+
+
+def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+    """Return a call that was asked for and not allowed."""
+    return [remote_call(request), _call_output(request, f"Error: {why}")]
+
+
+def remote_failed(item: Mapping[str, Any]) -> bool:
+    """Say whether an `mcp_call` came to nothing."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: Mapping[str, Any]) -> bool:
+    """Say whether the API asks whether it may make a call."""
+    return item_type(item) == "mcp_approval_request"
+
+
+def settled(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without the approvals that are over.
+
+    One that the model has not acted on yet stays, because the next response does; a
+    request that nobody answered cannot be sent at all.
+    """
+    requests = {item["id"]: item for item in items if is_approval_request(item)}
+    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    answers = {
+        item.get("approval_request_id"): (place > last, item)
+        for place, item in enumerate(items)
+        if _is_response(item)
+    }
+    kept: list[Item] = []
+    for item in items:
+        is_open, answer = answers.get(_asked_id(item), (False, {}))
+        if is_open or _asked_id(item) is None:
+            kept.append(item)
+        elif is_approval_request(item) and answer.get("approve") is False:
+            kept += refused_pair(item, str(answer.get("reason") or ""))
+    return kept
+
+
+def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
+    """Return the place of the last item that the model made, or -1."""
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+    )
+    return max(acts, default=-1)
+
+
+def _asked_id(item: Mapping[str, Any]) -> object:
+    """Return the id of the request that `item` is or answers; None for others."""
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call right behind it.
+
+    Calls that ran at the same time stand in the host's order otherwise.
+    """
+    rows = list(items)
+    outputs = {
+        item["call_id"]: item
+        for item in rows
+        if _is_remote(item, "function_call_output")
+    }
+    told: list[Item] = []
+    for item in rows:
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            told += [item, outputs[item["call_id"]]]
+        elif not _is_remote(item, "function_call_output"):
+            told.append(item)
+    return told
+
+
+def _is_response(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "mcp_approval_response"
+
+
+def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+
+
+def _remote_call_id(item: Mapping[str, Any]) -> str:
+    own = str(item.get("id") or "")
+    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _call_output(item: Mapping[str, Any], text: str) -> Item:
+    kind = "function_call_output"
+    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
+
+
+def _remote_error(item: Mapping[str, Any]) -> str:
+    """Return what went wrong, in the words of the server or of the API."""
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+# openai_responses.replay ==============================================================
+# How an item goes back to the API in a later request.
+#
+# What the model produced stays byte for byte. Ids go, because with `store: false` they
+# would be looked up and not found, and so do states, which Azure refuses on reasoning
+# (responses-api.md §2.1, rules 1 to 3, 6, 7 and 9). Hosted items must have both. Their
+# ids are made anew, always the same for the same item: the API's own would call for the
+# reasoning in front of them, which a chat may have lost.
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
+"""Fields that have to be there even where they are null."""
+
+
+def replayed(item: Item) -> Item:
+    """Return `item` as it is given back: without ids, states and absent values.
+
+    Those inside the content of a message go too (`logprobs`), and the pages that a
+    search found (`action.sources`).
+    """
+    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
+    if is_returned_hosted(item):
+        kept |= _demanded(item)
+    return kept
+
+
+def restated(item: Item) -> list[Item]:
+    """Return what stands for a whole output item in later requests, in its order."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    return [picture_message(item) if has_picture(item) else replayed(item)]
+
+
+def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a turn as the next one of the same run sends it back."""
+    going = (item for item in output if _goes_back(item, with_reasoning))
+    return [told for item in going for told in restated(item)]
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and has_encrypted_reasoning(item)
+    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
+
+
+def _demanded(item: Item) -> Item:
+    """Return the fields of a hosted item that are not simply left as they are."""
+    kind = item_type(item)
+    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if demanded.get("outputs"):  # pictures are for people, and large
+        parts = content_parts(demanded["outputs"])
+        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    if kind == "web_search_call":
+        action = item["action"].items()
+        demanded["action"] = {
+            k: v for k, v in action if k != "sources" and v is not None
+        }
+    # An approval is named by the id of the request for it.
+    if "id" in demanded and not kind.startswith("mcp_approval"):
+        demanded["id"] = _new_id(str(item["id"]))
+    return demanded
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
+    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+
+
+def _replayed_part(part: Item) -> Item:
+    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+
+
+# openai_responses.open_schemas ========================================================
+# A JSON Schema as the API takes it without strict mode.
+#
+# There too the root of a function's parameters has to be an object with `properties`
+# that is no choice, and an array has to say what it holds. One tool that breaks this
+# would be an error for the whole request.
+
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+_DEEPEST_OPEN = 30
+
+
+def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function's parameters in a form that is never refused.
+
+    What a choice at the root offers becomes one object with all its properties.
+    """
+    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    properties = _properties(schema, schema, 0)
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    root = {**kept, "type": "object", "properties": properties}
+    if "required" in schema:
+        root["required"] = [name for name in names if isinstance(name, str)]
+    return dict(_with_items(root, 0))
+
+
+def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Return all properties that an object may have, whatever it is made of."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
+        return {}
+    found: dict[str, Any] = {}
+    parts = [referred(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        found = {**_properties(part, root, depth + 1), **found}
+    own = node.get("properties")
+    return {**found, **own} if isinstance(own, Mapping) else found
+
+
+def _with_items(node: Any, depth: int) -> Any:
+    """Return a schema whose arrays all say what they hold."""
+    if depth > _DEEPEST_OPEN:
+        return node
+    if isinstance(node, list):
+        return [_with_items(one, depth + 1) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    kind = node.get("type")
+    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+
+
+# openai_responses.strict_limits =======================================================
+# How large a schema may be in strict mode.
+#
+# The numbers are those of OpenAI's guide to structured outputs, "Supported schemas".
+
+_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
+_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+
+
+def is_within_limits(schema: Mapping[str, Any]) -> bool:
+    """Say whether strict mode takes a strict schema of this size."""
+    nodes = list(_nodes(schema))
+    properties = [name for node in nodes for name in node.get("properties", ())]
+    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
+    values = [value for enum in enums for value in enum]
+    return (
+        len(properties) <= _MOST_PROPERTIES
+        and len(values) <= _MOST_VALUES
+        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
+        and all(map(_is_short, enums))
+    )
+
+
+def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a strict schema and every schema inside it."""
+    yield node
+    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
+    for key in ("properties", "$defs"):
+        inner += node.get(key, {}).values()
+    for one in inner:
+        yield from _nodes(one)
+
+
+def _is_short(enum: list[str]) -> bool:
+    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
+
+
+def _length(texts: list[str]) -> int:
+    return sum(map(len, texts))
+
+
+# openai_responses.schemas =============================================================
+# A JSON Schema made strict.
+#
+# Strict mode takes a part of JSON Schema: every object closed, every property required
+# (optional ones become nullable, see `arguments.without_nulls`), no open maps. What
+# cannot be said in it is not guessed: such a function is sent with `strict: false`.
+
+Schema = dict[str, Any]
+
+_KEPT = frozenset(
+    {
+        *("description", "enum", "multipleOf", "minimum", "maximum"),
+        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+    }
+)
+"""Keywords that stay as they are."""
+
+_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+_STRICT_FORMATS = frozenset(
+    {
+        *("date-time", "time", "date", "duration", "email"),
+        *("hostname", "ipv4", "ipv6", "uuid"),
+    }
+)
+
+_NARROWING = frozenset(
+    {
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+        *(
+            "dependencies",
+            "patternProperties",
+            "propertyNames",
+            "prefixItems",
+            "contains",
+        ),
+        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+    }
+)
+"""Keywords that change what is allowed and have no strict form."""
+
+_JSON_TYPES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
+
+_DEEPEST_STRICT = 10
+
+
+class NotStrict(Exception):
+    """The schema has no strict form."""
+
+
+def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+    """Return a function's parameters for strict mode; None where it cannot say them.
+
+    What the result allows the given schema allows too, but for the nulls of optional
+    properties and for limits that only a description can tell (`minLength`).
+    """
+    try:
+        return _Rewriting(schema).result()
+    except (NotStrict, RecursionError):
+        return None
+    except (TypeError, AttributeError, ValueError):
+        return None  # what a server calls a schema need not be one
+
+
+class _Rewriting:
+    """One schema on its way to the strict form."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def result(self) -> Schema:
+        """Return the strict form; raises NotStrict."""
+        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
+        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
+            raise NotStrict
+        closed = {"type": "object", "properties": {}, **root}
+        strict = self._strict(closed, 1, is_root=True)
+        if strict["type"] != "object":
+            raise NotStrict
+        named = definitions(self._root)
+        parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
+        whole = {**strict, "$defs": parts} if parts else strict
+        if len(parts) < len(named) or not is_within_limits(whole):
+            raise NotStrict
+        return whole
+
+    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+        if (
+            not isinstance(node, Mapping)
+            or depth > _DEEPEST_STRICT
+            or node.keys() & _NARROWING
+        ):
+            raise NotStrict
+        if node.get("nullable") is True:
+            rest = {key: value for key, value in node.items() if key != "nullable"}
+            return nullable(self._strict(rest, depth, is_root))
+        if "allOf" in node:
+            return self._strict(self._merged(node), depth, is_root)
+        if "$ref" in node:
+            return self._reference(node)
+        if "anyOf" in node or "oneOf" in node:
+            return self._choice(node, depth)
+        return self._plain(node, depth, is_root)
+
+    def _reference(self, node: Mapping[str, Any]) -> Schema:
+        found = referred(node, self._root)
+        if found is None:
+            raise NotStrict
+        if found is self._root:
+            return {"$ref": "#"}
+        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
+
+    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        options = node.get("anyOf") or node.get("oneOf")
+        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
+        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
+        if not isinstance(options, list) or not options or beside:
+            raise NotStrict
+        told = {"description": node["description"]} if "description" in node else {}
+        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+
+    def _merged(self, node: Mapping[str, Any]) -> Schema:
+        """Return an `allOf` as one object, where its parts do not contradict."""
+        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
+            found = referred(part, self._root) if _is_reference(part) else part
+            if not isinstance(found, Mapping) or "allOf" in found:
+                raise NotStrict
+            merged = _combined(merged, found)
+        return merged
+
+    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        strict = {key: node[key] for key in node if key in _KEPT}
+        for bound, limit in _BOUNDS:
+            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
+                strict[bound] = strict.pop(limit)
+            elif isinstance(strict.get(bound), bool):
+                del strict[bound]
+        if node.get("format") in _STRICT_FORMATS:
+            strict["format"] = node["format"]
+        if "const" in node:
+            strict["enum"] = [node["const"]]
+        kinds = _kinds(node, strict.get("enum"))
+        if kinds:
+            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if "object" in kinds:
+            strict |= self._object(node, depth, is_root)
+        if "array" in kinds:
+            strict["items"] = self._strict(node.get("items"), depth + 1)
+        return strict
+
+    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        """Return a closed object; an open map has no strict form."""
+        properties = node.get("properties") or {}
+        said = "additionalProperties" in node or bool(properties) or is_root
+        is_open = node.get("additionalProperties", False) is not False
+        if is_open or not said or not isinstance(properties, Mapping):
+            raise NotStrict
+        required = node.get("required") or ()
+        if not set(required) <= set(properties):
+            raise NotStrict
+        strict = {}
+        for name, part in properties.items():
+            made = self._strict(part, depth + 1)
+            strict[name] = made if name in required else nullable(made)
+        return {
+            "properties": strict,
+            "required": list(strict),
+            "additionalProperties": False,
+        }
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return a strict schema that also allows null."""
+    kinds = schema.get("type")
+    if kinds is None or kinds in ("object", "array"):
+        told = {"description": schema["description"]} if "description" in schema else {}
+        rest = {key: value for key, value in schema.items() if key != "description"}
+        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
+        none = {"type": "null"}
+        return {**told, "anyOf": options if none in options else [*options, none]}
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        made["enum"] = [*schema["enum"], None]
+    return made
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a definition in letters that need no escape in a reference."""
+    return re.sub(r"[^\w.-]", "_", name)
+
+
+def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+    """Return the types of a schema: as it says, or as what it holds tells."""
+    said = node.get("type") or ("object" if "properties" in node else None)
+    if said is None and isinstance(enum, list):
+        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [said] if isinstance(said, str) else said
+    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
+        raise NotStrict
+    return kinds
+
+
+def _is_reference(part: object) -> bool:
+    return isinstance(part, Mapping) and part.keys() == {"$ref"}
+
+
+def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+    """Return both schemas as one; raises NotStrict where they say different things."""
+    both = dict(one)
+    for key, value in other.items():
+        if key == "properties" and isinstance(value, Mapping):
+            mine = both.get(key) or {}
+            if any(name in mine and mine[name] != value[name] for name in value):
+                raise NotStrict
+            both[key] = {**mine, **value}
+        elif key == "required":
+            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
+        elif key in both and both[key] != value and key not in ("description", "title"):
+            raise NotStrict
+        else:
+            both.setdefault(key, value)
+    return both
+
+
+# openai_responses.tools ===============================================================
+# Host tool specs -> Responses tools.
+
+_MODES = ("auto", "none", "required")
+_CALLED_BY_NAME = ("function", "custom")
+_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
+_NO_OBJECT = "A tool is not described by a JSON object."
+
+
+def responses_tools(
+    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+) -> list[Item]:
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has it without a
+    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
+    every function becomes strict whose schema can be. Other tools stay verbatim.
+    """
+    return [_responses_tool(spec, strict) for spec in specs]
+
+
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    """Say whether the API runs a tool itself, or has it run elsewhere."""
+    return tool.get("type") not in _CALLED_BY_NAME
+
+
+def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups, each once: a later one takes an earlier's place.
+
+    Functions and custom tools are the same by their name, MCP servers by their label,
+    all others by their type.
+    """
+    tools = [tool for group in groups for tool in group]
+    return list({_identity(tool): tool for tool in tools}.values())
+
+
+def responses_tool_choice(
+    choice: object,
+    tools: Sequence[Item] | None = None,
+    *,
+    names: ToolNames | None = None,
+) -> object:
+    """Return `tool_choice` in the API's form: a named function is not nested there.
+
+    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
+    unless those are not known. `names` says how a tool's own name is sent.
+    """
+    if choice is None or choice in _MODES:
+        return choice
+    if isinstance(choice, str):
+        wanted = _wanted_by_name(choice, tools, names)
+    elif isinstance(choice, Mapping):
+        wanted = _wanted(choice, names)
+    else:
+        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
+        _check_offered(tool, tools)
+    return wanted
+
+
+def later_choice(choice: object) -> object:
+    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
+
+
+def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
+    if not isinstance(spec, Mapping):
+        raise InvalidRequest(_NO_OBJECT)
+    kind = spec.get("type", "function")
+    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if kind in _CALLED_BY_NAME:
+        _check_named(flat)
+    if kind == "custom" and flat is nested:
+        return {"type": "custom", **flat, **_flat_format(flat)}
+    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
+    if kind != "function" or (is_complete and flat is spec):
+        return dict(spec)
+    return _function(flat, strict)
+
+
+def _check_named(tool: Mapping[str, Any]) -> None:
+    if not isinstance(tool.get("name"), str) or not tool["name"]:
+        raise InvalidRequest(_NO_TOOL_NAME)
+
+
+def _function(function: Mapping[str, Any], strict: bool) -> Item:
+    """Return a function in the API's form; what it says itself of `strict` counts."""
+    said = function.get("strict")
+    wanted = said if isinstance(said, bool) else strict
+    parameters = function.get("parameters")
+    parameters = parameters if isinstance(parameters, Mapping) else {}
+    made = strict_schema(parameters) if wanted else None
+    tool: Item = {"type": "function", "name": function["name"]}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    tool |= {key: function[key] for key in _OF_THE_API if key in function}
+    shown = open_schema(parameters) if made is None else made
+    return {**tool, "parameters": shown, "strict": made is not None}
+
+
+def _flat_format(custom: Mapping[str, Any]) -> Item:
+    """Return the format of a custom tool, which Chat Completions nests once more."""
+    form = custom.get("format")
+    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    if not isinstance(grammar, Mapping):
+        return {}
+    return {"format": {"type": "grammar", **grammar}}
+
+
+def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+    kind = tool.get("type")
+    if kind in _CALLED_BY_NAME:
+        return "name", tool.get("name")
+    if kind == "mcp":
+        return "server", tool.get("server_label")
+    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+
+
+def _wanted_by_name(
+    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
+) -> Item:
+    sent = names.sent(choice) if names else choice
+    for tool in tools or ():
+        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
+            return {"type": tool["type"], "name": sent}
+    for tool in tools or ():
+        if tool.get("type") == choice or tool.get("server_label") == choice:
+            return {key: tool[key] for key in ("type", "server_label") if key in tool}
+    return {"type": "function", "name": sent}
+
+
+def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+    kind = choice.get("type", "function")
+    inner = choice.get(kind) if isinstance(kind, str) else None
+    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
+    wanted: Item = {**flat, "type": kind}
+    if kind in _CALLED_BY_NAME:
+        if not isinstance(wanted.get("name"), str):
+            raise InvalidRequest("The tool choice names no tool.")
+        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+    if kind == "allowed_tools":
+        listed = wanted.get("tools")
+        chosen = listed if isinstance(listed, list) else []
+        wanted["tools"] = [
+            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+        ]
+    return wanted
+
+
+def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
+    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
+    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
+    if tools is None or any(
+        all(tool.get(key) == wanted[key] for key in same) for tool in tools
+    ):
+        return
+    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+
+
+# openai_responses.calls ===============================================================
+# Callables run by name: checked, bounded, each with an output whatever happens.
+#
+# The model gets a sentence of ours for every failure; what an exception says goes to
+# the log alone, because it may quote what the model must not see.
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that may run: of which tool, with which arguments."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset
+) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+    """Run `calls` side by side; yield each with its answer, in their own order.
+
+    The order is kept because a host that stores the answers as they come would send
+    them in another one next time. Every call is answered exactly once. Closing the
+    generator cancels what runs.
+    """
+    found = [_checked(call, toolset.tools) for call in calls]
+    clock = _Clock(toolset.limits.batch_seconds)
+    slots = asyncio.Semaphore(toolset.limits.at_once)
+    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
+    limited = [
+        task
+        for one, task in zip(found, tasks, strict=True)
+        if not _is_peoples(one, toolset)
+    ]
+    try:
+        for call, task in zip(calls, tasks, strict=True):
+            await (clock.wait(task) if task in limited else asyncio.wait([task]))
+            if not task.done():
+                _cancel(limited)  # together: none may begin in the place of another
+            yield call, _result(task, call, toolset)
+    finally:
+        _cancel(tasks)
+
+
+class _Clock:
+    """The time that a batch has left; it stands still while a person is asked."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds
+        self._asking = asyncio.Lock()
+
+    @asynccontextmanager
+    async def question(self) -> AsyncGenerator[None, None]:
+        """Stand still for a question to a person; one is asked after another."""
+        async with self._asking:
+            began = self._loop.time()
+            try:
+                yield
+            finally:
+                self._end += self._loop.time() - began
+
+    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+        """Wait until a task is done or the time is used up."""
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:  # what the question took comes back
+                    continue
+            else:
+                return
+
+
+def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
+    """Return the answer of a task, or what stands for it after the deadline."""
+    if task.done() and not task.cancelled():
+        return task.result()
+    seconds = toolset.limits.batch_seconds
+    return failed_answer(
+        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
+    )
+
+
+def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
+    """Return a call that may run, or the answer that it gets instead."""
+    name, call_id = _name(call), str(call["call_id"])
+    try:
+        arguments = _arguments(call)
+    except (ValueError, RecursionError):
+        told = "its arguments are not valid JSON. Send them again, whole."
+        return failed_answer(f"{name} was not called: {told}")
+    found = _ready_call(call_id, name, arguments, tools)
+    if isinstance(found, ToolAnswer):
+        return found
+    meant = tools.meant(name, found.arguments)
+    if meant is None:
+        return failed_answer(f"{name} was not called: it names no tool to call.")
+    return _ready_call(call_id, *meant, tools)
+
+
+def _ready_call(
+    call_id: str, name: str, arguments: object, tools: CallableTools
+) -> _Ready | ToolAnswer:
+    """Return a call whose arguments are as its tool wants them."""
+    schema = tools.parameters(name)
+    if schema is None:
+        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_complaint(arguments, schema)
+    if complaint is not None or not isinstance(arguments, dict):
+        return failed_answer(f"{name} was not called: {complaint}")
+    return _Ready(call_id, name, without_nulls(arguments, schema))
+
+
+def _arguments(call: Item) -> object:
+    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = call.get("arguments")
+    return json.loads(text) if isinstance(text, str) and text.strip() else {}
+
+
+async def _answer(
+    found: _Ready | ToolAnswer,
+    toolset: Toolset,
+    slots: asyncio.Semaphore,
+    clock: _Clock,
+) -> ToolAnswer:
+    """Run one call once it may, within its limits, unless it is answered already."""
+    if isinstance(found, ToolAnswer):
+        return found
+    approver = toolset.approver
+    asks = approver.rule_for(found.name) == "ask"
+    async with clock.question() if asks else nullcontext():
+        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
+    if refusal is not None:
+        return failed_answer(refusal)
+    if _is_peoples(found, toolset):
+        return await _called(found, toolset, None)
+    async with slots:
+        return await _called(found, toolset, toolset.limits.seconds)
+
+
+async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
+    name = ready.name
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        return _capped(answer, toolset.limits.characters)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return failed_answer(f"{name} did not finish within {seconds:g} s.")
+        # A tool that ends its process, or cancels itself, must not end the run.
+        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
+        return failed_answer(f"{name} failed. Tell the user, or try another way.")
+
+
+def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
+    """Return an answer with a long text cut in the middle."""
+    output = answer.output
+    if isinstance(output, str):
+        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
+    parts = [
+        (
+            {**part, "text": capped_text(part["text"], characters)}
+            if isinstance(part.get("text"), str)
+            else part
+        )
+        for part in output
+    ]
+    return ToolAnswer(parts, answer.failed, answer.card)
+
+
+def capped_text(text: str, characters: int) -> str:
+    """Return `text` with head and tail, and a note of what was cut between them."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def _name(call: Item) -> str:
+    return str(call.get("name") or "")
+
+
+def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
+    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+
+
+# openai_responses.healing =============================================================
+# A refused request, changed so that it passes.
+#
+# Five refusals have a cause that we can take away, each at the price of something less
+# (responses-api.md §0.9, §2.1, §4). They are recognised by the code, or by the words of
+# the server where it gives no code; a request is changed once for each cause, and only
+# while nothing has been shown.
+
+_ITEM_ERRORS = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|Duplicate item found with id"
+    r"|Expected an ID that begins with"
+    r"|encrypted content .{0,400} could not be verified",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
+_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
+_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """A changed request, and what was given up for it.
+
+    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
+    """
+
+    cause: str
+    request: ResponsesRequest
+    sentence: str
+
+
+def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+    """Return a request without what `error` complains of, if that can be left out."""
+    for cause, heal in _REMEDIES.items():
+        changed = heal(request, error)
+        if changed is not None:
+            return Healed(cause, changed, _SENTENCES[cause])
+    return None
+
+
+def _without_reasoning(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all reasoning: one unreadable item does not say which."""
+    by_code = error.code == "invalid_encrypted_content"
+    if not by_code and not _ITEM_ERRORS.search(error.message):
+        return None
+    kept = [item for item in request.input if not is_bound(item)]
+    # The ids of hosted items are ours, and the API demands them.
+    without_ids = [
+        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
+        for item in kept
+    ]
+    if without_ids == request.input:
+        return None
+    return request.model_copy(update={"input": without_ids})
+
+
+def _without_summary(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    reasoning = request.reasoning or {}
+    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+        return None
+    rest = {key: value for key, value in reasoning.items() if key != "summary"}
+    return request.model_copy(update={"reasoning": rest or None})
+
+
+def _without_stream(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    if not request.stream or not refused:
+        return None
+    return request.model_copy(update={"stream": False})
+
+
+def _with_nearest_effort(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Take the effort nearest to the refused one among those that the error names."""
+    reasoning = request.reasoning or {}
+    asked = reasoning.get("effort")
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+        return None
+    order = list(REASONING_EFFORTS)
+    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
+    others = sorted(named - {asked}, key=order.index)
+    if not others:
+        return None
+    place = order.index(asked)
+    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
+    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+
+
+def _without_servers(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all remote servers: behind the one that is told of may be others."""
+    tools = request.tools or []
+    kept = [tool for tool in tools if tool.get("type") != "mcp"]
+    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+        return None
+    choice = request.tool_choice if kept and request.tool_choice == "none" else None
+    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+
+
+def _about(error: ApiError) -> str:
+    """Return what an error is about: its parameter, else the words around it."""
+    return error.param or error.message
+
+
+_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+
+_REMEDIES: Mapping[str, _Remedy] = {
+    "reasoning": _without_reasoning,
+    "summary": _without_summary,
+    "stream": _without_stream,
+    "effort": _with_nearest_effort,
+    "servers": _without_servers,
+}
+
+_SENTENCES: Mapping[str, str] = {
+    "reasoning": "The server could not read earlier reasoning of this chat: "
+    "answering without it.",
+    "summary": "This organisation gets no reasoning summaries: answering without.",
+    "stream": "This organisation may not stream: the answer comes in one piece.",
+    "effort": "The model does not have this effort: answering with the nearest one.",
+    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+}
+
+
+# openai_responses.attempts ============================================================
+# One turn: a request, sent again where that helps.
+#
+# It is sent again only before the first event of its answer: changed, where the refusal
+# has a cause that can be left out, or as it is, where waiting may help.
+
+
+class Attempts:
+    """The attempts at one turn.
+
+    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
+    `error` what stopped it, if something of ours did.
+    """
+
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        line: Line,
+        retries: RetryPolicy,
+        first_index: int = 0,
+    ) -> None:
+        """Count the items of the turn from `first_index` on."""
+        self.request = request
+        self.turn = Turn(first_index)
+        self.error: ResponsesError | None = None
+        self._line = line
+        self._policy = retries
+        self._first_index = first_index
+        self._retries = 0
+        self._healed: set[str] = set()
+        self._wait = 0.0
+
+    async def events(self) -> AsyncGenerator[RunEvent, None]:
+        """Send the request and yield what happens, until there is no more to try."""
+        while True:
+            self.turn, self.error = Turn(self._first_index), None
+            answer = exchange(self.request, self._line, self.turn)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note = self._next()
+            if note is None or not self._line.deadlines.leave(self._wait):
+                break
+            yield note
+            await asyncio.sleep(self._wait)
+        for event in self.turn.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the turn ended."""
+        if self.turn.ending:
+            return self.turn.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.turn.event_count > 0)
+        return CUT if self.turn.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know of the last answer."""
+        if not isinstance(self.error, ApiRefused):
+            return self.turn.trace
+        refused = self.error
+        return Trace(refused.request_id, "", refused.setback.status, refused.error)
+
+    def _next(self) -> Noted | None:
+        """Return what to tell before the next attempt; None when there is none."""
+        setback = _setback(self.error, self.turn)
+        if setback is None:
+            return None
+        remedy = healed(self.request, setback.error)
+        if remedy and remedy.cause not in self._healed:
+            self._healed.add(remedy.cause)
+            self.request, self._wait = remedy.request, 0.0
+            return Noted(remedy.sentence, remedy.cause)
+        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        if wait is None:
+            return None
+        self._retries += 1
+        self._wait = wait
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
+
+
+def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+    """Return the failure, if it came before the first event of the answer."""
+    if turn.refusal:
+        return Setback(200, turn.refusal)
+    if turn.event_count:
+        return None
+    if isinstance(error, ApiRefused):
+        return error.setback
+    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    return Setback() if silent or isinstance(error, ConnectionFailed) else None
+
+
+# openai_responses.consents ============================================================
+# A person's consent to the calls that the API wants to make at remote servers.
+#
+# The API asks where the description of a server says so, and wherever it does not say
+# anything; so what no rule decides is asked here, too.
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What was decided about one request; `refusal` says why it may not be."""
+
+    request: Item
+    refusal: str | None
+
+    @property
+    def response(self) -> Item:
+        """The input item that tells the API."""
+        told: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": self.request.get("id"),
+            "approve": self.refusal is None,
+        }
+        return told | ({"reason": self.refusal} if self.refusal else {})
+
+    @property
+    def output(self) -> list[Item]:
+        """What the output of the run grows by: a refused call stands there as one."""
+        if self.refusal is None:
+            return [self.response]
+        call, output = refused_pair(self.request, self.refusal)
+        return [{**call, "id": f"fc_{call['call_id']}"}, output]
+
+    def events(self, index: int) -> list[RunEvent]:
+        """Return how that looks to viewers, from the item at `index` on.
+
+        Of an allowed call they will see the call itself.
+        """
+        if self.refusal is None:
+            return []
+        call, output = self.output
+        return [
+            ItemStarted(index, call),
+            ItemEnded(index, call),
+            CallAnswered(index + 1, output, failed=True),
+        ]
+
+
+async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
+    """Return what the rules, or a person, say of each request, one after the other."""
+    careful = replace(approver, otherwise="ask")
+    return [
+        Consent(
+            request,
+            await careful.refusal(
+                str(request.get("id")), remote_name(request), _shown_arguments(request)
+            ),
+        )
+        for request in requests
+    ]
+
+
+def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
+    """Return a refusal of each request, about which nobody was asked."""
+    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
+
+
+def _shown_arguments(request: Item) -> Mapping[str, Any]:
+    """Return what a person is shown: the arguments, or their text if they are none."""
+    text = str(request.get("arguments") or "{}")
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        arguments = text
+    return arguments if isinstance(arguments, dict) else {"arguments": text}
+
+
+# openai_responses.run =================================================================
+# A whole request, as a stream of run events: turn, calls, turn.
+#
+# The loop knows neither host nor valve: what it needs comes in frozen inputs, what
+# happens goes out as events, and the last of them says how the run ended.
+
+_NO_RETRY = RetryPolicy(0)
+"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+
+_ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
+_CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> AsyncGenerator[RunEvent, None]:
+    """Send `request` and report what happens; ends with exactly one RunEnded.
+
+    With a `toolset` that runs them, calls are answered here; without, they are left
+    open for the caller, unless their answer broke off. Raises nothing of ours: a
+    refusal is an ending. Cancelling it, or closing the generator, closes the
+    connection and cancels the tools.
+    """
+    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    retries = limits.retries
+    so_far = _SoFar()
+    while True:
+        attempts = Attempts(request, line, retries, len(so_far.output))
+        async with aclosing(attempts.events()) as events:
+            async for event in events:
+                yield event
+        so_far.add_turn(attempts)
+        calls = [item for item in attempts.turn.output if is_call(item)]
+        if attempts.ending.is_failure:
+            for call in calls:
+                yield so_far.answered(call, _refused(call, _BROKEN_OFF))
+        if attempts.ending.is_failure or toolset is None:
+            break
+        round_ = _Round(attempts.turn.output, toolset, so_far)
+        if not round_.asks:
+            break
+        with line.deadlines.paused():
+            async with aclosing(round_.answers()) as answers:
+                async for answered in answers:
+                    yield answered
+        if so_far.is_last_turn or (calls and not toolset.runs_calls):
+            break
+        request = _next_request(attempts, toolset, so_far, round_)
+        retries = _NO_RETRY
+    yield RunEnded(
+        attempts.ending,
+        so_far.usage,
+        attempts.turn.usage,
+        tuple(so_far.output),
+        attempts.trace,
+    )
+
+
+class _SoFar:
+    """What the turns of a run have come to."""
+
+    def __init__(self) -> None:
+        self.output: list[Item] = []
+        self.usage: Usage | None = None
+        self.rounds = 0
+        self.calls = 0
+        self.is_last_turn = False
+
+    def add_turn(self, attempts: Attempts) -> None:
+        """Count what a turn brought."""
+        self.output += attempts.turn.output
+        self.usage = add_usage(self.usage, attempts.turn.usage)
+
+    def answered(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        """Add the output of a call; return what tells of it."""
+        item, index = output_of(call, answer), len(self.output)
+        self.output.append(item)
+        return CallAnswered(index, item, answer.failed, answer.card)
+
+
+class _Round:
+    """The calls and questions of one turn, each of which is answered, in their order.
+
+    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
+    run.
+    """
+
+    def __init__(
+        self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
+    ) -> None:
+        self._calls = [i for i in output if is_call(i)] if toolset.runs_calls else []
+        self.requests = [item for item in output if is_approval_request(item)]
+        self._toolset = toolset
+        self._so_far = so_far
+        self.outputs: list[Item] = []
+        self.was_limited = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything to answer."""
+        return bool(self._calls or self.requests)
+
+    async def answers(self) -> AsyncGenerator[RunEvent, None]:
+        """Answer everything and tell of it; the run's output grows by the outputs."""
+        for consent in await self._consents():
+            for event in consent.events(len(self._so_far.output)):
+                yield event
+            self.outputs.append(consent.response)
+            self._so_far.output += consent.output
+        allowed = self._allowed()
+        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
+            async for call, answer in ended:
+                yield self._told(call, answer)
+        for call in self._calls[allowed:]:
+            yield self._told(call, _refused(call, self._why()))
+        self.was_limited = allowed < len(self._calls) or self._is_over
+        self._so_far.rounds += 1
+        self._so_far.calls += allowed
+
+    def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        told = self._so_far.answered(call, answer)
+        self.outputs.append(told.item)
+        return told
+
+    async def _consents(self) -> list[Consent]:
+        if self._is_over:
+            return refused_consents(self.requests, _ROUNDS_USED_UP)
+        return await asked_consents(self.requests, self._toolset.approver)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._so_far.rounds >= self._toolset.rounds
+
+    def _allowed(self) -> int:
+        """Return how many of the calls may run."""
+        if self._is_over:
+            return 0
+        left = self._toolset.most_calls - self._so_far.calls
+        return max(0, min(left, len(self._calls)))
+
+    def _why(self) -> str:
+        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
+
+
+def _refused(call: Item, why: str) -> ToolAnswer:
+    return failed_answer(f"{call.get('name')} {why}")
+
+
+def _next_request(
+    attempts: Attempts, toolset: Toolset, so_far: _SoFar, round_: _Round
+) -> ResponsesRequest:
+    """Return the request of the next turn: all of this one, and what came of it.
+
+    A tool that had to be called has been; at the limit the last turn may call none.
+    The tools themselves stay, because the prompt cache lives on them.
+    """
+    request = attempts.request
+    # A question of the API cannot be answered without the reasoning that led to it.
+    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    received = given_back(attempts.turn.output, with_reasoning=reasoning)
+    so_far.is_last_turn = round_.was_limited
+    choice = "none" if round_.was_limited else later_choice(request.tool_choice)
+    items = settled([*request.input, *received, *round_.outputs])
+    items = since_compaction(items)
+    return request.model_copy(update={"input": items, "tool_choice": choice})
+
+
+# openai_responses.ulids ===============================================================
+# The ids of kept items: ULIDs, 26 characters that sort by time.
+#
+# Layout of the ULID specification: 48 bits of milliseconds, 80 random bits, written in
+# Crockford's alphabet. Our own lines, because a package would have to be installed on
+# the user's server.
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
+
+
+def encode_ulid(milliseconds: int, randomness: int) -> str:
+    """Return the id for a time since 1970 and 80 bits of randomness."""
+    number = (milliseconds << 80) | randomness
+    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
+    return "".join(digits)
+
+
+# owui_chat.host_chunks ================================================================
+# The chunks that Open WebUI understands beside an answer's text.
+
+Chunk = dict[str, Any]
+
+
+def host_usage(
+    usage: Usage, last: Usage | None, cost: float | None = None
+) -> dict[str, Any]:
+    """Return the counts as the host stores them with a message.
+
+    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
+    the chat, so those two are of the last turn alone (open-webui.md §14).
+    """
+    newest = last or usage
+    return {
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "total_tokens": usage.total,
+        "prompt_tokens": newest.input,
+        "completion_tokens": newest.output,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_writes,
+        },
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        **({} if cost is None else {"cost": cost}),
+    }
+
+
+def error_chunk(sentence: str) -> Chunk:
+    """Return the chunk that marks the message as failed and keeps its text.
+
+    It has no `choices`: with them the host does not look at `error`.
+    """
+    return {"error": {"message": sentence}}
+
+
+def status_chunk(sentence: str) -> Chunk:
+    """Return a status line above the answer; the host stores it."""
+    data = {"description": sentence, "done": True}
+    return host_event({"type": "status", "data": data})
+
+
+def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
+    """Return a status line that opens to the pages a search found."""
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {', '.join(queries)}" if queries else ""
+    data = {
+        "action": "web_search",
+        "description": f"Searched {sites}{sought}",
+        "urls": pages,
+        "done": True,
+    }
+    return host_event({"type": "status", "data": data})
+
+
+def source_chunk(name: str, text: str) -> Chunk:
+    """Return a source below the answer, which opens to show `text`."""
+    data = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return host_event({"type": "source", "data": data})
+
+
+def host_event(event: dict[str, Any]) -> Chunk:
+    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
+
+
+# owui_chat.links ======================================================================
+# Links to the pages of a search, in a text that is still growing.
+#
+# The model writes `([host](https://host/page?utm_source=openai))`. Such a link has to be
+# whole before it can be shown otherwise, so what may become one is held back.
+
+_TRACKED = "utm_source=openai"
+_LABEL = r"[^\[\]\n]{0,300}"
+_PLAIN = r"[^\s()]{0,1000}"
+_URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
+
+LINK = re.compile(
+    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
+)
+"""A Markdown link, with the parentheses that stand directly around it."""
+
+_UNFINISHED_LINK = (
+    rf"\(?\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
+    rf"|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+)
+_UNFINISHED_TRACKING = (
+    "[?&]" + "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED)
+) + r"\Z"
+_TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
+
+OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
+"""The end of a text that may go on as a link, or as what tells who searched."""
+
+
+class HeldText:
+    """A text whose end is held back while it may go on as something."""
+
+    def __init__(self, unfinished: re.Pattern[str]) -> None:
+        """Hold back the end that matches `unfinished`."""
+        self._unfinished = unfinished
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Return what may be shown now."""
+        text = self._held + text
+        match = self._unfinished.search(text)
+        place = match.start() if match else len(text)
+        self._held = text[place:]
+        return text[:place]
+
+    def rest(self) -> str:
+        """Return what was held back, when the text has ended."""
+        rest, self._held = self._held, ""
+        return rest
+
+
+def is_tracked(url: str) -> bool:
+    """Say whether an address is one that the model's search found."""
+    return bool(_TRACKING.search(url))
+
+
+def without_tracking(text: str) -> str:
+    """Return a text, or an address, whose links do not tell who searched."""
+    return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
+
+
+def place_without_tracking(text: str, place: int) -> int:
+    """Return where a place of `text` is once its links do not tell who searched."""
+    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
+    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
+
+
+def _kept_of_tracking(match: re.Match[str]) -> str:
+    return "?" if match[0].endswith("&") else ""
+
+
+# owui_chat.annotations ================================================================
+# Annotations of an answer, in the form of Chat Completions.
+
+
+def chat_annotations(item: Item, before: int) -> list[Item]:
+    """Return the pages that a message cites, with their places in the answer.
+
+    The message begins `before` characters behind the answer's beginning; its links do
+    not tell who searched.
+    """
+    annotations: list[Item] = []
+    for part in content_parts(item.get("content")):
+        text = part_text(part)
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "url_citation":
+                annotations.append(_url_citation(annotation, text, before))
+        before += len(without_tracking(text))
+    return annotations
+
+
+def _url_citation(annotation: Item, text: str, before: int) -> Item:
+    cited: Item = {
+        "url": without_tracking(str(annotation.get("url") or "")),
+        "title": str(annotation.get("title") or ""),
+    }
+    for key in ("start_index", "end_index"):
+        place = annotation.get(key)
+        place = place if isinstance(place, int) else len(text)
+        cited[key] = before + place_without_tracking(text, place)
+    return {"type": "url_citation", "url_citation": cited}
+
+
+# owui_chat.shown ======================================================================
+# The output items that the host holds of one message, and the events that make them.
+#
+# The host reduces such events to its items (utils/response.py:381). Each has a place that
+# counts over all turns, and an empty `choices` delta for stream filters that look for one
+# (open-webui.md §14).
+
+_DELTA_TYPES: Mapping[str, str] = {
+    "text": "output_text.delta",
+    "refusal": "output_text.delta",
+    "summary": "reasoning_summary_text.delta",
+    "reasoning": "reasoning_text.delta",
+    "arguments": "function_call_arguments.delta",
+    "code": "code.delta",
+}
+
+
+class ShownItems:
+    """Makes the events; `items` and `files` hold what the host has stored so far."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.items: list[Item] = []
+        self.files: list[Item] = []
+
+    def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item, whose place is the last one."""
+        self.items.append(item)
+        return _native("output_item.added", len(self.items) - 1, item=item)
+
+    def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in the place of what began there."""
+        self.items[place] = item
+        return _native("output_item.done", place, item=item)
+
+    def add(self, item: Item) -> Iterator[Chunk]:
+        """Yield the events of an item that is whole at once."""
+        yield self.begin(item)
+        yield self.end(len(self.items) - 1, item)
+
+    def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of `events.Delta`."""
+        part = "summary_index" if kind == "summary" else "content_index"
+        item_id = self.items[place].get("id")
+        grown = {"item_id": item_id, part: 0, "delta": text}
+        return _native(_DELTA_TYPES[kind], place, **grown)
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
+
+
+# owui_chat.kept_cards =================================================================
+# What a run keeps in the host's own stored output of its message.
+#
+# The page draws nothing for an item of an unknown type that has no `content`, and the
+# host stores it as it is but gives it to no model (open-webui.md §0.4, §5):
+#
+#     {"type": "openai_responses:kept", "id": "kept_{ulid}", "before": id of a message item,
+#      "kept": what a message key would hold}
+#
+# Without an item for `before` it belongs to the end of its message.
+
+KEPT_TYPE = "openai_responses:kept"
+KEPT_ID = "kept_"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record to store, `value`, named by its id.
+
+    `index` is the item of the run whose text it stands in front of, None the end.
+    """
+
+    ulid: str
+    value: Mapping[str, Any]
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The entries of a turn for the `reasoning_details` of its thought."""
+
+    details: Sequence[Item]
+
+
+ShownEvent = RunEvent | Kept | Carried
+"""What a view is told: of the run, or of what is kept of it."""
+
+
+class KeptCards:
+    """Puts into one message's output what is kept of it."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Add to `shown`."""
+        self._shown = shown
+        self._places: dict[str, int] = {}
+        self._carried_to = 0
+
+    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events that store it; `places` are those of the run's items."""
+        if isinstance(event, Kept):
+            yield from self._keep(event, places)
+        else:
+            yield from self._carry(event)
+
+    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events of a record, anew if it was stored before."""
+        items = self._shown.items
+        if kept.ulid in self._places:
+            place = self._places[kept.ulid]
+            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+            return
+        found = places.get(-1 if kept.index is None else kept.index)
+        before = "" if found is None else items[found].get("id") or ""
+        self._places[kept.ulid] = len(items)
+        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        yield from self._shown.add({**head, "kept": dict(kept.value)})
+
+    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+        """Yield the turn's thought again, now with its entries, if it has one."""
+        items = self._shown.items
+        new = range(self._carried_to, len(items))
+        self._carried_to = len(items)
+        place = next((at for at in new if is_reasoning(items[at])), None)
+        if place is not None:
+            details = [*carried.details]
+            yield self._shown.end(place, {**items[place], "reasoning_details": details})
+
+
+# owui_chat.markers ====================================================================
+# The marker grammar: a line of text that names kept items and is never seen.
+#
+# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
+# renders as nothing where one is allowed: on a line of its own after a blank line. We
+# write it with blank lines around it, whole in one chunk. `reference` for the forms of
+# earlier writers: ids of 16 or 26 characters, with or without a query, in any case;
+# v1 links; zero-width blocks. Lines of other pipes are taken out of the text.
+
+# A query has a limit, so that a hostile text is read in one pass.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+"""A text without any of these holds no marker; looking for them is cheap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A piece of text, and the id that the marker in front of it names.
+
+    `ulid` is empty for text in front of the first marker, and where another pipe's
+    line was taken out.
+    """
+
+    ulid: str
+    text: str
+
+
+def marker(kind: str, ulid: str) -> str:
+    """Return the marker as it stands in the text, blank lines included."""
+    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+
+
+def has_marker(text: str) -> bool:
+    """Say whether `text` holds a marker of any writer."""
+    return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
+
+
+def split_at_markers(text: str) -> Iterator[Marked]:
+    """Yield the pieces of `text`, each with the marker before it.
+
+    White space at the ends of a piece is the writer's or the host's, never the
+    model's: texts of a model that begin or end with it are kept whole.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        yield Marked("", text.strip())
+        return
+    ulid, start = "", 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield Marked(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield Marked(ulid, piece)
+
+
+def without_markers(text: str) -> str:
+    """Return `text` as a person reads it."""
+    # More than once, because a line of another pipe may only now stand alone.
+    while has_marker(text):
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
+
+
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# owui_chat.messages ===================================================================
+# Chat messages as ordered stretches: what was said, answered, called, returned.
+#
+# Open WebUI sends messages in the form of Chat Completions. Texts of assistant messages
+# stay as they are here, markers included; `history` reads those.
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that no model wrote: an input message, ready to be sent."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call of an assistant's message: a custom one has an input instead."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+Stretch = Said | Answered | Called | Returned
+
+
+def read_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[Stretch]]:
+    """Return the instructions and the stretches of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place; pictures that do not say their `detail` get this one. Raises
+    InvalidRequest for what the API cannot take.
+    """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
+    return instructions, stretches
+
+
+def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
+    """Yield what one message after the head holds, in order."""
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield Said(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield Said(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield Answered(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[Called]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield Called(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    """Return a tool's output; an empty one stays, because its call needs it."""
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    """Return a content part in the API's form."""
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    """Return a picture; both spellings keep the address and the detail."""
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    """Return the text of a system or assistant message in any of its forms."""
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+# owui_chat.stored =====================================================================
+# The layouts of stored items, earlier writers' included.
+#
+# Ours: one top-level key of the chat's JSON for each assistant message, because the host
+# replaces a top-level key whole and answers are written at the same time:
+#
+#     "openai_responses_pipe:{message_id}":
+#         {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
+#
+# The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
+# never written. A record is the same in both, but for `origin` and `shown`, which only
+# ours has, and for `payload`, which in ours may be a list: the items that one marker
+# names. Reasoning of records that any key calls dead is not sent again, because the
+# server refused it.
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
+    `payload` whose text part has no `text` takes the text that follows the marker; one
+    that has a text counts as long as `shown` is the digest of what follows.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return what tells whether a shown text was edited; white space around it is free.
+
+    The host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds what is kept of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by its id.
+
+    A record that is not what a writer writes is no record: its marker then resolves
+    to nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in dead_in(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+
+
+def dead_in(value: object) -> list[str]:
+    """Return the ids that the value of one key calls dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return when the oldest record in the value of one key was made; 0 for none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _buried(record: Record) -> Record:
+    """Return a record without what only its makers can read."""
+    rest = tuple(item for item in record.payload if not is_bound(item))
+    return replace(record, payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+# owui_chat.made =======================================================================
+# What a run made, as it is kept, shown and given back.
+#
+# The edge stores pictures and files and puts a `card` beside the ended item: the `files`
+# to show, the `links` from addresses inside a container to those of the host, and
+# `notes`, lines of Markdown to put below a text.
+
+_CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
+
+
+def cited_files(item: Mapping[str, Any]) -> list[Item]:
+    """Return the citations of container files in a message, one for each file."""
+    parts = content_parts(item.get("content"))
+    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
+    cited = (row for row in rows if row.get("type") == "container_file_citation")
+    return list({str(row.get("file_id")): row for row in cited}.values())
+
+
+def addresses_of(text: str, name: str) -> list[str]:
+    """Return the addresses in `text` of the file in a container that has this name."""
+    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [
+        address for address in found if PurePosixPath(unquote(address)).name == name
+    ]
+
+
+def made_text(text: str, card: Mapping[str, Any]) -> str:
+    """Return a text with the addresses and the notes of its card."""
+    links = card.get("links") or {}
+    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+    return "\n\n".join([linked, *card.get("notes", ())])
+
+
+def text_below(card: Mapping[str, Any]) -> str:
+    """Return what a reader gets who has seen the text with its own addresses."""
+    links = (card.get("links") or {}).items()
+    lines = [
+        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
+    ]
+    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
+
+
+def kept_item(event: ItemEnded) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
+    files = event.card.get("files")
+    if not is_drawing(event.item) or not files:
+        return event.item
+    form = event.item.get("output_format")
+    return {
+        "type": event.item["type"],
+        **({"output_format": form} if form else {}),
+        "stored": files[0]["id"],
+    }
+
+
+def is_kept_picture(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` names a stored picture."""
+    return is_drawing(item) and isinstance(item.get("stored"), str)
+
+
+def wanted_pictures(
+    stretches: Iterable[Stretch], records: Mapping[str, Record]
+) -> list[str]:
+    """Return the ids of the stored pictures that the answers of a chat name."""
+    drawn = {ulid for ulid, record in records.items() if _has_kept_picture(record)}
+    if not drawn:
+        return []
+    texts = (s.text for s in stretches if isinstance(s, Answered))
+    named = {piece.ulid for text in texts for piece in split_at_markers(text)}
+    return [
+        item["stored"]
+        for ulid in drawn & named
+        for item in records[ulid].payload
+        if is_kept_picture(item)
+    ]
+
+
+def with_pictures(
+    records: Mapping[str, Record], pictures: Mapping[str, str]
+) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by their ids.
+
+    A picture that nobody may read any more is left out.
+    """
+    filled = {
+        ulid: replace(record, payload=tuple(_filled(record.payload, pictures)))
+        for ulid, record in records.items()
+        if _has_kept_picture(record)
+    }
+    return {**records, **filled}
+
+
+def _has_kept_picture(record: Record) -> bool:
+    return any(map(is_kept_picture, record.payload))
+
+
+def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[Item]:
+    for item in payload:
+        if not is_kept_picture(item):
+            yield item
+        elif item["stored"] in pictures:
+            kept = {key: value for key, value in item.items() if key != "stored"}
+            yield {**kept, "result": pictures[item["stored"]]}
+
+
+# owui_chat.chunks =====================================================================
+# Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
+
+_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class ChunkView:
+    """Shows one run as growing text and reasoning.
+
+    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
+    go where the reasoning goes, so that the text is the answer alone.
+    """
+
+    def __init__(self, completion_id: str, created: int, model: str) -> None:
+        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        self._head = {
+            "id": completion_id,
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+        self._open_calls: dict[str, Item] = {}
+        self._held = HeldText(OPEN_TRACKING)
+        self._length = 0  # of the text so far
+        self._thought: tuple[int, int] | None = None
+        self._told: int | None = None
+        self._remarks: set[int] = set()
+
+    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
+        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        match event:
+            case ItemStarted() if is_commentary(event.item):
+                self._remarks.add(event.index)
+            case Grew(kind="text" | "refusal"):
+                shown = without_tracking(self._held.feed(event.text))
+                yield from self._grow(event, shown)
+            case Grew(kind="summary" | "reasoning"):
+                yield from self._think(self._thought_gap(event) + event.text)
+            case ItemEnded() if has_picture(event.item):
+                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if item_type(event.item) == "message":
+                yield from self._end_message(event)
+            case ItemEnded() if is_call(event.item):
+                self._open_calls[str(event.item.get("call_id"))] = event.item
+            case CallAnswered():
+                self._open_calls.pop(str(event.item.get("call_id")), None)
+            case RunEnded():
+                yield from self._say(self._held.rest())
+                yield from self._end(event)
+
+    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
+        if event.index in self._remarks:
+            yield from self._think(self._thought_gap(event) + shown)
+        else:
+            yield from self._say(self._gap(event) + shown)
+
+    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+        rest = without_tracking(self._held.rest())
+        if event.index in self._remarks:
+            yield from self._think(rest)
+        else:
+            yield from self._end_answer(event, rest)
+        yield from self._say(text_below(event.card))
+
+    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+        yield from self._say(rest)
+        length = len(without_tracking(message_text(event.item)))
+        cited = chat_annotations(event.item, self._length - length)
+        if cited:
+            yield self._chunk({"annotations": cited})
+
+    def _say(self, text: str) -> Iterator[Chunk]:
+        self._length += len(text)
+        if text:
+            yield self._chunk({"content": text})
+
+    def _think(self, text: str) -> Iterator[Chunk]:
+        if text:
+            yield self._chunk({"reasoning_content": text})
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {**self._head, "choices": [choice]}
+
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two messages of one run."""
+        before, self._told = self._told, event.index
+        return "" if before in (None, event.index) else "\n\n"
+
+    def _thought_gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of the reasoning."""
+        place = (event.index, event.part)
+        before, self._thought = self._thought, place
+        return "" if before in (None, place) else "\n\n"
+
+    def _end(self, event: RunEnded) -> Iterator[Chunk]:
+        for index, call in enumerate(self._open_calls.values()):
+            tool_call = {"index": index, **chat_tool_call(call)}
+            yield self._chunk({"tool_calls": [tool_call]})
+        if event.ending.is_failure and event.ending.kind != "incomplete":
+            yield error_chunk(event.ending.sentence)
+        else:
+            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
+        if event.usage:
+            usage = host_usage(event.usage, event.last_usage, event.cost)
+            yield {**self._head, "choices": [], "usage": usage}
+
+
+def chat_picture(item: Item) -> dict[str, Any]:
+    """Return a picture in the form that clients of Chat Completions know."""
+    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
+
+
+def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a call in the form of Chat Completions."""
+    if item_type(item) == "custom_tool_call":
+        custom = {"name": item.get("name"), "input": item.get("input") or ""}
+        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
+    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
+    return {"id": item.get("call_id"), "type": "function", "function": function}
+
+
+def finish_reason(ending: Ending, has_calls: bool) -> str:
+    """Return Chat Completions' word for how an answer ended."""
+    if ending.kind == "incomplete":
+        return _FINISH_REASONS.get(ending.code or "", "stop")
+    return "tool_calls" if has_calls else "stop"
+
+
+# owui_chat.completion =================================================================
+# Run events -> one complete result, for callers that asked for no stream.
+
+_GAP = "\n\n"
+
+
+def completion(
+    ended: RunEnded, completion_id: str, created: int, model: str
+) -> dict[str, Any]:
+    """Return the `chat.completion` of a run, with the error if it failed.
+
+    What arrived before a failure is in it; when nothing did, the error stands alone.
+    """
+    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
+    error = error_chunk(ended.ending.sentence) if failed else {}
+    if failed and not ended.output:
+        return error
+    message = _message(ended)
+    finish = finish_reason(ended.ending, "tool_calls" in message)
+    usage = (
+        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
+    )
+    return {
+        "id": completion_id,
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        **({"usage": usage} if usage else {}),
+        **error,
+    }
+
+
+def completion_text(ended: RunEnded) -> str:
+    """Return the text of an answer, its messages apart by a blank line.
+
+    Remarks in passing are no part of it, unless they are all there is.
+    """
+    return _GAP.join(map(_clean_text, _messages(ended)))
+
+
+def _messages(ended: RunEnded) -> list[Item]:
+    found = [item for item in ended.output if item_type(item) == "message"]
+    return [item for item in found if not is_commentary(item)] or found
+
+
+def _clean_text(message: Item) -> str:
+    return without_tracking(message_text(message))
+
+
+def _annotations(ended: RunEnded) -> list[Item]:
+    annotations: list[Item] = []
+    before = 0
+    for message in _messages(ended):
+        annotations += chat_annotations(message, before)
+        before += len(_clean_text(message)) + len(_GAP)
+    return annotations
+
+
+def _message(ended: RunEnded) -> dict[str, Any]:
+    answer = _messages(ended)
+    progress = [
+        text
+        for i in ended.output
+        if is_reasoning(i) or (is_commentary(i) and i not in answer)
+        for _, text in item_texts(i)
+    ]
+    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
+    calls = [
+        chat_tool_call(i)
+        for i in ended.output
+        if is_call(i) and i.get("call_id") not in answered
+    ]
+    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
+    if any(progress):
+        message["reasoning_content"] = without_tracking(
+            "\n\n".join(filter(None, progress))
+        )
+    cited = _annotations(ended)
+    if cited:
+        message["annotations"] = cited
+    pictures = [chat_picture(i) for i in ended.output if has_picture(i)]
+    if pictures:
+        message["images"] = pictures
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+# owui_chat.details ====================================================================
+# Turns that ride in the host's `reasoning_details`, written and read.
+#
+# The host stores what a reasoning item carries and gives it back with later requests for
+# the same model, but loses its order and its place in the message (open-webui.md §0.3,
+# §14). So each entry says to which turn it belongs, with its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# A message goes without its text where that is shown as it is.
+
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedItem:
+    """An item as it is sent again.
+
+    `shown` is the text that the host has of it, or its length where the item, a
+    message, goes without its own; nothing for what has no text there.
+    """
+
+    item: Item
+    shown: str | int = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedTurn:
+    """A turn as it came back, with what was noted of it."""
+
+    items: tuple[CarriedItem, ...]
+    origin: Origin
+    notes: Mapping[str, Any]
+
+
+def turn_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+) -> list[Item]:
+    """Return the entries of a turn, from its items with the text shown of each.
+
+    `name` tells the turn from others of its message.
+    """
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in given_back([item], with_reasoning=True)
+    ]
+    return [
+        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        for place, entry in enumerate([head, *entries])
+    ]
+
+
+def carried_turns(message: Mapping[str, Any]) -> list[CarriedTurn]:
+    """Return the turns that a message of the host carries, in their order."""
+    carried = message.get("reasoning_details")
+    entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
+    order = list(dict.fromkeys(entry["turn"] for entry in entries))
+    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
+    groups = groupby(entries, lambda entry: entry["turn"])
+    return [_turn(list(group)) for _, group in groups]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    if not _says_just(item, shown):
+        return {"type": _ITEM, "item": typed, "shown": shown}
+    [part] = content_parts(item["content"])
+    rest = {k: v for k, v in part.items() if k != "text"}
+    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
+
+
+def _says_just(item: Item, shown: str) -> bool:
+    """Say whether a message holds one text, and the host will give back just that.
+
+    It strips the ends of texts.
+    """
+    parts = content_parts(item.get("content"))
+    whole = bool(shown) and shown == shown.strip()
+    return whole and [part.get("text") for part in parts] == [shown]
+
+
+def _is_entry(entry: object) -> bool:
+    """Say whether an entry is one of ours, and whole."""
+    if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
+        return False
+    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
+        return False
+    match entry.get("type"):
+        case "reasoning.encrypted":
+            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
+        case "openai_responses.item":
+            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
+    return entry.get("type") == _TURN
+
+
+def _turn(entries: Sequence[Item]) -> CarriedTurn:
+    heads = [entry for entry in entries if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
+    notes = head.get("notes")
+    return CarriedTurn(
+        items,
+        read_origin(head.get("origin"), ""),
+        notes if isinstance(notes, Mapping) else {},
+    )
+
+
+def _carried(entry: Item) -> CarriedItem:
+    if entry["type"] == _REASONING:
+        return CarriedItem({**entry["item"], "encrypted_content": entry["data"]})
+    shown = entry.get("shown")
+    return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
+
+
+# owui_chat.carried ====================================================================
+# Messages that carry turns -> messages with markers, with the records they name.
+#
+# So the history is put together in one way only, whatever keeps its items.
+
+
+def with_records(
+    messages: Sequence[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    """Return the messages with markers for what they carry, and what those name."""
+    reading = _Reading()
+    return reading.marked(messages), reading.records
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Items of a turn up to a message whose text the host shows, or to the end."""
+
+    items: tuple[CarriedItem, ...]
+    origin: Origin
+
+    @property
+    def last(self) -> CarriedItem:
+        return self.items[-1]
+
+
+class _Reading:
+    """Puts the markers into the messages of one chat."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self._textless: list[str] = []
+
+    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the messages; markers without a text stand at the end of their run."""
+        found: list[Mapping[str, Any]] = []
+        for message in messages:
+            is_message = isinstance(message, Mapping)  # else the reader says so
+            if is_message and message.get("role") == "user":
+                found += self._rest()
+            turns = carried_turns(message) if is_message else []
+            found.append(self._message(message, turns) if turns else message)
+        return [*found, *self._rest()]
+
+    def _rest(self) -> list[Mapping[str, Any]]:
+        """Return a message for what belongs to calls: those come before it."""
+        content = "".join(self._textless)
+        self._textless = []
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _message(
+        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
+    ) -> Mapping[str, Any]:
+        """Return a message, each of its texts behind the marker of its items."""
+        content = message.get("content")
+        stretches = [one for turn in turns for one in _stretches_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        pieces: list[str] = []
+        for stretch in stretches:
+            line = self._marker(stretch)
+            if stretch.last.shown and texts:
+                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+            else:
+                self._textless.append(line)
+        return {**message, "content": "".join([*pieces, *texts])}
+
+    def _marker(self, stretch: _Stretch) -> str:
+        """Return the marker of a new record of these items."""
+        ulid = f"{len(self.records):026d}"
+        payload = tuple(carried.item for carried in stretch.items)
+        self.records[ulid] = Record(ulid, "", 0, payload, "", stretch.origin)
+        return marker(self.records[ulid].kind, ulid)
+
+
+def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
+    found: list[_Stretch] = []
+    begun: list[CarriedItem] = []
+    for carried in turn.items:
+        begun.append(carried)
+        if carried.shown:
+            found.append(_Stretch(tuple(begun), turn.origin))
+            begun = []
+    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+
+
+def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    A text that a person changed so that the places do not fit stays whole.
+    """
+    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+    texts, rest = list[str](), content
+    for length in lengths[:-1]:
+        if rest[length : length + 1] != "\n":
+            return [content] if content else []
+        texts.append(rest[:length])
+        rest = rest[length + 1 :]
+    return [*texts, rest] if rest else texts
+
+
+def _shown_length(carried: CarriedItem) -> int:
+    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
+
+
+def _own_text(carried: CarriedItem, text: str) -> str:
+    """Return the model's own text where another one is shown, unless it was edited."""
+    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
+        return message_text(carried.item)
+    return text
+
+
+# owui_chat.code_texts =================================================================
+# Code that the API ran, in the host's own words.
+#
+# The host has a card for code, and puts what the card holds into the text of later turns
+# (utils/misc.py:565): there it stands for the item that was kept.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_card(item: Mapping[str, Any]) -> Item:
+    """Return code and what it printed as the host's own item.
+
+    The host runs only code with `attributes` (middleware.py:6133).
+    """
+    outputs = content_parts(item.get("outputs"))
+    printed = "".join(str(part.get("logs") or "") for part in outputs)
+    failed = item.get("status") in ("failed", "incomplete")
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": code_with_output(item, _DID_NOT_RUN if failed else printed),
+    }
+
+
+def code_with_output(item: Mapping[str, Any], printed: str) -> str:
+    """Return code as the page draws it, with what it printed in a block below.
+
+    The page draws the code between two fences, and of the host's `output` nothing
+    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    """
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def without_code(text: str, item: Mapping[str, Any]) -> str | None:
+    """Return `text` without what the host put there for kept code.
+
+    None where it put nothing: somebody has deleted the card.
+    """
+    code = code_card(item)["code"]
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
+    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    return f"{before}{after}".strip() if found else None
+
+
+# owui_chat.old_blocks =================================================================
+# Blocks that earlier writers put into an answer, for people to look at.
+#
+# They are `<details>` of a few types: what a pipe was doing, a summary of the reasoning,
+# tools and code as older Open WebUIs stored them (markers.md §2.3). No model wrote them.
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def without_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; one that is not closed is only text."""
+    if _SIGN not in text or "</details>" not in text:
+        return text  # and below only what lies before the last end is read, once
+    end = text.rindex("</details>") + len("</details>\n")
+    return _BLOCK.sub("", text[:end]) + text[end:]
+
+
+# owui_chat.history ====================================================================
+# Stretches of a chat and its kept items -> input items.
+#
+# The host decides what exists, the kept item decides its bytes. What lies between two
+# messages of the user is one run; inside it a kept call stands where the host has its
+# card, with the reasoning that led to it in front, and kept items without a card stand
+# where their marker stands.
+
+_RETURNED_TYPES = frozenset(
+    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
+)
+"""What goes back of a run beside hosted items."""
+
+
+def build_input(
+    stretches: Iterable[Stretch],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    Not `with_tools`, the runs that are over leave out what tools did in them. The
+    result is valid by construction: calls and outputs in pairs, reasoning only with
+    its encrypted content and only in front of what it led to.
+    """
+    items: list[Item] = []
+    run: list[Answered | Called | Returned] = []
+    for stretch in stretches:
+        if isinstance(stretch, Said):
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else without_tools(past)
+            items.append(stretch.item)
+            run = []
+        else:
+            run.append(stretch)
+    items += _RunHistory(run, records, reader).items()
+    # A picture is an input message: only now, or it would part reasoning from text.
+    return [
+        picture_message(item) if has_picture(item) else item
+        for item in without_orphans(with_outputs_beside(since_compaction(items)))
+    ]
+
+
+def output_item(returned: Returned, before: Iterable[Item]) -> Item:
+    """Return the input item for what a tool returned; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+class _RunHistory:
+    """The items of one run, put together from the host's and the kept."""
+
+    def __init__(
+        self,
+        run: Sequence[Answered | Called | Returned],
+        records: Mapping[str, Record],
+        reader: Origin | None,
+    ) -> None:
+        self._pieces = [_split(stretch) for stretch in run]
+        self._reader = reader
+        self._records = {
+            piece.ulid: records[piece.ulid]
+            for pieces in self._pieces
+            if isinstance(pieces, list)
+            for piece in pieces
+            if piece.ulid in records
+        }
+        self._waiting = {
+            ulid: [replayed(item) for item in record.payload if _may_return(item)]
+            for ulid, record in self._records.items()
+        }
+        self._ulid_of_call = {
+            str(item.get("call_id")): ulid
+            for ulid, record in self._records.items()
+            for item in record.payload
+            if is_call(item)
+        }
+
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        """Take out of the text what the host has there of `code`, if it has."""
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = without_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
+    def items(self) -> list[Item]:
+        """Return the items of the run in their order."""
+        items: list[Item] = []
+        for stretch in self._pieces:
+            match stretch:
+                case Called():
+                    items += self._call(stretch)
+                case Returned():
+                    items.append(output_item(stretch, items))
+                case _:
+                    for piece in stretch:
+                        items += self._piece(piece)
+        return items
+
+    def _call(self, call: Called) -> list[Item]:
+        """Return a call in its kept bytes, after what was kept in front of it."""
+        ulid = self._ulid_of_call.get(call.call_id, "")
+        waiting = self._waiting.get(ulid, [])
+        for place, item in enumerate(waiting):
+            if is_call(item) and item.get("call_id") == call.call_id:
+                self._waiting[ulid] = waiting[place + 1 :]
+                return self._allowed(ulid, waiting[: place + 1])
+        return [_call_item(call)]
+
+    def _piece(self, piece: Marked) -> list[Item]:
+        """Return what a marker names, then the text behind it."""
+        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        if not piece.text:
+            return kept
+        record = self._records.get(piece.ulid)
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
+        return [*kept, _message_item(message, piece.text)]
+
+    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+        """Leave out what this request may not carry: nobody there could read it.
+
+        A call whose card is gone stays for now: it tells which reasoning has to leave
+        with it.
+        """
+        if not items:
+            return []
+        reader = self._reader
+        readable = bool(reader and reader.may_read(self._records[ulid].origin))
+        return [
+            item
+            for item in items
+            if not is_bound(item) or (readable and item.get("encrypted_content"))
+        ]
+
+
+def _call_item(call: Called) -> Item:
+    """Return a call of which only the host knows."""
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
+
+
+def _split(
+    stretch: Answered | Called | Returned,
+) -> list[Marked] | Called | Returned:
+    if isinstance(stretch, Answered):
+        return list(split_at_markers(without_old_blocks(stretch.text)))
+    return stretch
+
+
+def _may_return(item: Item) -> bool:
+    """Say whether a kept item has a place in a later request."""
+    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
+    return known or has_picture(item)
+
+
+def _is_answer(item: Item) -> bool:
+    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    """Return a message of the model, in its own bytes unless a person edited it."""
+    part = {"type": "output_text", "text": shown, "annotations": []}
+    if kept is None:
+        return {"type": "message", "role": "assistant", "content": [part]}
+    if message_text(kept).strip() == shown:
+        return kept
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+        is_edited = "text" in parts[0]  # then no place in it is where it was
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
+    return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"
+
+
+# owui_chat.tasks ======================================================================
+# Small jobs that the host gives a model: titles, tags, follow-up questions.
+#
+# The host names the job itself; its prompt quotes the chat, markers included.
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "title_generation": ("title", _TEXT),
+    "tags_generation": ("tags", _TEXTS),
+    "follow_up_generation": ("follow_ups", _TEXTS),
+    "query_generation": ("queries", _TEXTS),
+    "image_prompt_generation": ("prompt", _TEXT),
+    "autocomplete_generation": ("text", _TEXT),
+}
+"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+
+
+def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a task without the markers of the chat they quote."""
+    return [
+        {**message, "content": _clean(message.get("content"))} for message in messages
+    ]
+
+
+def task_format(
+    task: str, messages: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the `text.format` of a task that the host wants as JSON, or None.
+
+    An administrator's own prompt may ask for something else: the key has to be in it.
+    """
+    key, value = _TASK_OBJECTS.get(task, ("", {}))
+    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+        return None
+    schema = {
+        "type": "object",
+        "properties": {key: value},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
+
+
+def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; an empty one where it failed.
+
+    The host would take the text of an error for a title.
+    """
+    message = {"role": "assistant", "content": text}
+    return {
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+
+
+def _clean(content: object) -> object:
+    if isinstance(content, str):
+        return without_markers(content)
+    if not isinstance(content, list):
+        return content
+    return [_clean_part(part) for part in content]
+
+
+def _clean_part(part: object) -> object:
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return {**part, "text": without_markers(part["text"])}
+    return part
+
+
+# owui_chat.cards ======================================================================
+# Items as the host stores them, for what its page draws of each.
+
+
+def call_card(item: Item) -> Item:
+    """Return a call as the host's own; the text of a custom call is an argument.
+
+    A call without a status the host would leave out of the next turn (misc.py:389).
+    """
+    shown = {"status": "completed", **without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_card(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    output = event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
+    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
+
+
+def broken_off_card(call_id: object) -> Item:
+    """Return the output of a call whose answer broke off before the call was whole."""
+    text = "Error: this was not run, because the answer broke off."
+    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+
+
+def begun_card(item: Item) -> Item:
+    """Return an item as it begins: its texts come as growth."""
+    begun = {**without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_card(begun), "arguments": ""}
+    return begun
+
+
+def message_card(item: Item, text: str) -> Item:
+    """Return a message with one text: refusals too are there to be read."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_card(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(map(part_text, parts))
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def without_secrets(item: Item) -> Item:
+    """Leave out what no reader of the chat can use and nobody else should have."""
+    hidden = ("encrypted_content",)
+    return {k: v for k, v in item.items() if k not in hidden and v is not None}
+
+
+def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if failed else "completed",
+    }
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+# owui_chat.call_cards =================================================================
+# Calls that the page shows before they have an output.
+#
+# A call that never gets one the host would run, whatever there is of its arguments
+# (middleware.py:5539).
+
+
+class OpenCalls:
+    """Closes the cards of one run's calls."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that the cards are among."""
+        self._shown = shown
+        self._places: dict[object, int] = {}
+
+    def note(self, call: Item, place: int) -> None:
+        """Note a call that begins at a place."""
+        self._places[call.get("call_id")] = place
+
+    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
+        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        place = self._places.pop(event.item["call_id"], None)
+        if place is not None and event.failed:
+            yield self._closed(place, "failed")
+        yield from self._shown.add(output_card(event))
+
+    def break_off(self) -> Iterator[Chunk]:
+        """Yield an end for the calls that a broken answer left open."""
+        for call_id, place in self._places.items():
+            yield self._closed(place, "incomplete")
+            yield from self._shown.add(broken_off_card(call_id))
+        self._places = {}
+
+    def _closed(self, place: int, status: str) -> Chunk:
+        return self._shown.end(place, {**self._shown.items[place], "status": status})
+
+
+# owui_chat.citations ==================================================================
+# What an answer refers to: `[n]` in its text, and the sources that the page lists.
+#
+# The page's `[n]` is the n-th distinct source of a message (open-webui.md §6), so the
+# numbers run on over all rounds of a run, and the sources of the host's tools count. The
+# model's own links to the pages of a search become numbers while the text grows; what
+# only an annotation says is put in when the message ends.
+
+_Edit = tuple[int, int, str]
+
+
+class Citations:
+    """Numbers the sources of one run.
+
+    Whoever feeds it the same events gets the same numbers.
+    """
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        """Count on from the sources that the page has already, by their keys."""
+        self._numbers = {key: number for number, key in enumerate(known, 1)}
+        self._names: dict[str, str] = {}
+        self._waiting: list[str] = []  # sources that the page does not know yet
+        self._growing: dict[tuple[int, int], HeldText] = {}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What makes each numbered source the same, in the order of the numbers."""
+        return tuple(self._numbers)
+
+    def feed(self, event: RunEvent) -> str:
+        """Take an event; return the text that it adds to what is shown."""
+        match event:
+            case Grew():
+                return self._grow(event)
+            case Cited():
+                self._name(event.annotation)
+            case CallAnswered():
+                for key in source_keys(event.card.get("sources", ())):
+                    self._numbers.setdefault(key, len(self._numbers) + 1)
+            case ItemEnded():
+                return self.rest(event.index)
+        return ""
+
+    def rest(self, index: int) -> str:
+        """Return the end of a message's text that was held back."""
+        places = sorted(place for place in self._growing if place[0] == index)
+        return "".join(
+            self._linked(self._growing.pop(place).rest()) for place in places
+        )
+
+    def shown_text(self, ended: ItemEnded) -> str:
+        """Return the text of a message that has ended, as it is shown."""
+        content = ended.item.get("content")
+        if isinstance(content, str):
+            return made_text(self._linked(content), ended.card)
+        text = "".join(map(self._shown_part, content_parts(content)))
+        return made_text(text, ended.card)
+
+    def sources(self, *, ended: bool) -> Iterator[Item]:
+        """Yield the sources to show now, in the order of their numbers.
+
+        While a message goes on, those wait whose names are not known.
+        """
+        while self._waiting and (ended or self._waiting[0] in self._names):
+            key = self._waiting.pop(0)
+            name = self._names.get(key, key)
+            url = {"url": key} if key.startswith("http") else {}
+            yield {
+                "source": {"name": name, **url},
+                "document": [name],
+                "metadata": [{"source": key, "name": name}],
+            }
+
+    def _grow(self, event: Grew) -> str:
+        place = (event.index, event.part)
+        before = "" if place in self._growing else self.rest(event.index)
+        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
+        return before + self._linked(held.feed(event.text))
+
+    def _linked(self, text: str) -> str:
+        """Return a text with numbers for its links to the pages of a search."""
+        if "](" in text:
+            text = LINK.sub(self._linked_number, text)
+        return without_tracking(text)
+
+    def _linked_number(self, link: re.Match[str]) -> str:
+        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
+
+    def _number_of_link(self, link: re.Match[str]) -> str:
+        """Return the number for a link; a label that says something stays."""
+        url, label = without_tracking(link["url"]), link["label"].strip()
+        number = self._number(url)
+        names_site = "." in label and " " not in label
+        if link["open"] or names_site:
+            return f"[{number}]"
+        return f"[{label}]({url})[{number}]"
+
+    def _shown_part(self, part: Item) -> str:
+        text, annotations = part_text(part), content_parts(part.get("annotations"))
+        if not annotations:
+            return self._linked(text)
+        for annotation in annotations:
+            self._name(annotation)
+        keys = set(map(_key, annotations))
+        edits: list[_Edit] = [
+            (link.start(), link.end(), self._number_of_link(link))
+            for link in LINK.finditer(text)
+            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
+        ]
+        linked = [range(start, end) for start, end, _ in edits]
+        for annotation in annotations:
+            key, (start, end) = _key(annotation), _range(annotation, text)
+            is_link = "url" in annotation and any(start in place for place in linked)
+            if key and not is_link:
+                edits.append((end, end, f"[{self._number(key)}]"))
+        return without_tracking(_edited(text, edits))
+
+    def _number(self, key: str) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self._numbers) + 1
+            self._waiting.append(key)
+        return self._numbers[key]
+
+    def _name(self, annotation: Item) -> None:
+        name = annotation.get("title") or annotation.get("filename")
+        if name and _key(annotation):
+            self._names[_key(annotation)] = str(name)
+
+
+def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys of the host's sources as the page has them, each once."""
+    keys = []
+    for source in sources:
+        metadata = source.get("metadata") or []
+        own = (source.get("source") or {}).get("id")
+        for place, _ in enumerate(source.get("document") or []):
+            row = metadata[place] if place < len(metadata) else None
+            keys.append(str((row or {}).get("source") or own or "N/A"))
+    return list(dict.fromkeys(keys))
+
+
+def _key(annotation: Item) -> str:
+    """Return what makes a source the same; nothing for what is no source."""
+    match annotation.get("type"):
+        case "url_citation":
+            return without_tracking(str(annotation.get("url") or ""))
+        case "file_citation":
+            return str(annotation.get("file_id") or annotation.get("filename") or "")
+    return ""
+
+
+def _range(annotation: Item, text: str) -> tuple[int, int]:
+    """Return the first place that an annotation is about, and the one behind it.
+
+    `end_index` is the last character by the documentation, the one behind it in
+    practice; a file's `index` is where it is cited.
+    """
+    start = annotation.get("start_index", annotation.get("index"))
+    last = annotation.get("end_index", annotation.get("index"))
+    if not isinstance(start, int) or not isinstance(last, int):
+        return len(text), len(text)
+    inside_word = text[last - 1 : last].isalnum() and text[last : last + 1].isalnum()
+    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
+    end = last + 1 if inside_word or ends_sentence else last
+    return min(start, len(text)), min(end, len(text))
+
+
+def _edited(text: str, edits: Iterable[_Edit]) -> str:
+    """Return `text` with places of it replaced."""
+    pieces, done = [], 0
+    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+        pieces += [text[done:start], told]
+        done = max(done, end)
+    return "".join([*pieces, text[done:]])
+
+
+# owui_chat.closing ====================================================================
+# The last status line of an answer: how long it took, what it used, what it cost.
+
+
+def closing_line(seconds: float, ended: RunEnded) -> str:
+    """Return the line, without what nobody told."""
+    parts = [f"Finished in {_duration(seconds)}"]
+    if ended.usage:
+        parts.append(_tokens(ended.usage))
+    if ended.cost is not None:
+        parts.append(_money(ended.cost))
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s" if whole else "under a second"
+    return f"{whole // 60} min {whole % 60} s"
+
+
+def _tokens(usage: Usage) -> str:
+    told = f"{usage.total:,} tokens"
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    return f"{told}, {share} % of the input cached" if share else told
+
+
+def _money(dollars: float) -> str:
+    """Return an amount with its first two digits, also of a tiny one."""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
+
+
+# owui_chat.picture_cards ==============================================================
+# Pictures that the API draws, as the page shows them while they grow.
+#
+# A picture stands above the text, in the message's list of files. The host stores the
+# `files` that it is told of; what `chat:message:files` shows is gone at the next reload,
+# so that nothing of an unfinished picture is stored (open-webui.md §6).
+
+_REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
+_FAILED = "The picture could not be drawn."
+_BROKE_OFF = "The answer broke off before the picture was finished."
+
+
+class PictureCard:
+    """Shows one picture."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the pictures that this one joins."""
+        self._shown = shown
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the picture is to the host."""
+        match event:
+            case ItemStarted():
+                yield status_chunk("Drawing a picture")
+            case Pictured():
+                sketch = {"result": event.image, "output_format": event.form}
+                yield _on_the_page(self._shown, [_file(picture_url(sketch))])
+            case ItemEnded():
+                yield from self._end(event)
+                yield from show_files(self._shown, event.card)
+            case _:
+                yield from self._note(_BROKE_OFF)
+                yield _on_the_page(self._shown, [])
+
+    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+        notes = event.card.get("notes", ())
+        if event.item.get("result") and not notes:
+            yield status_chunk("Picture drawn")
+        else:
+            yield from self._note(next(iter(notes), _failure(event.item)))
+
+    def _note(self, sentence: str) -> Iterator[Chunk]:
+        """Yield a text that the page draws, and that no later turn is given."""
+        part = {"type": "output_text", "text": f"*{sentence}*"}
+        number = len(self._shown.items)
+        note = {"type": "openai_responses:note", "id": f"note_{number}"}
+        yield from self._shown.add({**note, "content": [part]})
+
+
+def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    """Yield the files of a card.
+
+    Where a message has several the page would show the last one alone, although the
+    host adds them up.
+    """
+    files = card.get("files")
+    if not files:
+        return
+    yield host_event({"type": "files", "data": {"files": files}})
+    before, shown.files = bool(shown.files), [*shown.files, *files]
+    if before:
+        yield _on_the_page(shown, [])
+
+
+def _on_the_page(shown: ShownItems, more: list[Item]) -> Chunk:
+    """Return the chunk that puts files on the page alone.
+
+    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    """
+    data = {"files": [*shown.files, *more]}
+    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
+
+
+def _file(url: str) -> Item:
+    return {"type": "image", "url": url}
+
+
+def _failure(item: Item) -> str:
+    error = item.get("error")
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return _REFUSED if code == "moderation_blocked" else _FAILED
+
+
+# owui_chat.code_cards =================================================================
+# Code that the API runs, as the page shows it while it grows.
+
+_BROKEN_CODE = "The answer broke off before the code had run."
+
+
+class CodeCard:
+    """Shows one piece of code, what it printed and the pictures it made."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+        self._code: list[str] = []
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the code is to the host."""
+        match event:
+            case ItemStarted():
+                card = {
+                    **code_card({**event.item, "code": ""}),
+                    "status": "in_progress",
+                }
+                yield self._shown.begin(card)
+            case Grew():
+                self._code.append(event.text)
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemEnded():
+                yield self._shown.end(self._place, code_card(event.item))
+                yield from show_files(self._shown, event.card)
+            case _:
+                begun = self._shown.items[self._place]
+                code = code_with_output({"code": "".join(self._code)}, _BROKEN_CODE)
+                broken = {**begun, "status": "incomplete", "code": code}
+                yield self._shown.end(self._place, broken)
+
+
+def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
+    """Yield an item that nobody sees where code would be the last of a run.
+
+    In its older mode of tools the host takes such code for a request to run it, and
+    calls the pipe again, up to five times (utils/middleware.py:6117).
+    """
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        yield from shown.add(
+            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        )
+
+
+# owui_chat.remote_cards ===============================================================
+# Remote MCP servers as the page shows them.
+#
+# A call looks like one of the host's own tools. The host never runs it: an output stands
+# behind it, or it was not whole (utils/middleware.py:5545).
+
+_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
+
+
+class RemoteCallCard:
+    """Shows one call of a remote server."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the call is to the host."""
+        match event:
+            case ItemStarted():
+                begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
+                yield self._shown.begin(begun)
+            case Grew():
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemEnded():
+                failed = remote_failed(event.item)
+                status = "failed" if failed else "completed"
+                yield self._shown.end(self._place, _remote_card(event.item, status))
+                answer = CallAnswered(event.index, remote_output(event.item), failed)
+                yield from self._shown.add(output_card(answer))
+            case RunEnded():
+                call = self._shown.items[self._place]
+                yield self._shown.end(self._place, {**call, "status": "incomplete"})
+                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
+                answer = CallAnswered(self._place, unknown, failed=True)
+                yield from self._shown.add(output_card(answer))
+
+
+class RemoteListCard:
+    """Shows that a server was asked for its tools, in a line."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take nothing: a line joins no items."""
+        del shown
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield a line when the server has answered, or has not."""
+        if isinstance(event, ItemEnded):
+            yield status_chunk(_list_sentence(event.item))
+
+
+def _remote_card(item: Item, status: str) -> Item:
+    call = remote_call(item)
+    return {**call, "id": f"fc_{call['call_id']}", "status": status}
+
+
+def _list_sentence(item: Item) -> str:
+    label, tools = item.get("server_label"), item.get("tools")
+    if item.get("error") or not isinstance(tools, list):
+        return f"{label} did not list its tools: the answer goes on without them."
+    return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
+
+
+# owui_chat.searches ===================================================================
+# Searches of the API, on the web and in files, as the page shows them.
+#
+# The page has a card of its own for both, with what was looked for; the pages that were
+# found stand in a status line (open-webui.md §5, §6).
+
+
+class SearchCard:
+    """Shows one search."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the search is to the host."""
+        match event:
+            case ItemStarted():
+                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
+            case ItemEnded():
+                yield self._shown.end(self._place, _card(event.item))
+                pages = map(without_tracking, searched_pages(event.item))
+                unique = list(dict.fromkeys(pages))
+                if unique:
+                    yield pages_chunk(searched_queries(event.item), unique)
+            case RunEnded():
+                card = {**self._shown.items[self._place], "status": "incomplete"}
+                yield self._shown.end(self._place, card)
+
+
+def _card(item: Item) -> Item:
+    """Return a search without what was found: the host would store it for nobody."""
+    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
+    action = shown.get("action")
+    if isinstance(action, dict):
+        rest = {k: v for k, v in action.items() if k != "sources"}
+        if isinstance(rest.get("url"), str):
+            rest["url"] = without_tracking(rest["url"])
+        shown["action"] = rest
+    return shown
+
+
+# owui_chat.hosted_cards ===============================================================
+# Which card of the page shows which item of the API's own.
+
+
+class HostedCard(Protocol):
+    """Shows one item.
+
+    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
+    that came first.
+    """
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event is to the host."""
+
+
+HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
+    "web_search_call": SearchCard,
+    "file_search_call": SearchCard,
+    "mcp_call": RemoteCallCard,
+    "mcp_list_tools": RemoteListCard,
+    "code_interpreter_call": CodeCard,
+    "image_generation_call": PictureCard,
+}
+"""By the type of the item; what has no card is not shown."""
+
+
+# owui_chat.native =====================================================================
+# Run events -> Open WebUI's native events.
+#
+# The host reduces the Responses API's own events to the output items that it shows and
+# stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
+# reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
+# §5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
+# and an empty `choices` delta for stream filters that look for one.
+
+_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
+
+
+class NativeView:
+    """Shows one run."""
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        known: Iterable[str] = (),
+        *,
+        closes: bool = True,
+    ) -> None:
+        """Take `now`, in seconds, for the time that a thought took.
+
+        `known` are the keys of the sources that the page has already; `closes` says
+        whether a last line tells what the run took.
+        """
+        self._closes = closes
+        self._now = now
+        self._began = now()
+        self._citations = Citations(known)
+        self._shown = ShownItems()
+        self._calls = OpenCalls(self._shown)
+        self._kept = KeptCards(self._shown)
+        self._cards: dict[int, HostedCard] = {}
+        self._places: dict[int, int] = {}
+        self._markers: dict[int, str] = {}
+        self._started: dict[int, float] = {}
+        self._parts: dict[int, int] = {}
+
+    @property
+    def items(self) -> list[Item]:
+        """What the host has stored of the run so far."""
+        return self._shown.items
+
+    def amend(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in a place that was shown before."""
+        return self._shown.end(place, item)
+
+    def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
+        """Yield the events to send.
+
+        `marker` stands in front of the text that grows, or alone at the run's end.
+        """
+        match event:
+            case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
+                yield self._start(event)
+            case Grew() if event.index in self._places:
+                yield from self._grow(event, marker)
+            case ItemEnded() if event.index in self._places:
+                yield from self._end(event)
+            case Cited():
+                self._citations.feed(event)
+                yield from self._sources(ended=False)
+            case ItemStarted() | Grew() | Pictured() | ItemEnded():
+                yield from self._hosted(event)
+            case CallAnswered():
+                yield from self._answered(event)
+            case Noted() | Kept() | Carried():
+                yield from self._beside(event)
+            case RunEnded():
+                yield from self._end_run(event, marker)
+
+    def _hosted(
+        self, event: ItemStarted | Grew | Pictured | ItemEnded
+    ) -> Iterator[Chunk]:
+        """Yield what the card of an item of the API's own makes of an event."""
+        if isinstance(event, ItemStarted):
+            kind = item_type(event.item)
+            if kind in HOSTED_CARDS:
+                self._cards[event.index] = HOSTED_CARDS[kind](self._shown)
+        card = self._cards.get(event.index)
+        if isinstance(event, ItemEnded):
+            self._cards.pop(event.index, None)
+        if card:
+            yield from card.show(event)
+
+    def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
+        """Yield what is no part of the run's items."""
+        if isinstance(event, Noted):
+            yield status_chunk(event.sentence)
+        else:
+            yield from self._kept.show(event, self._places)
+
+    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+        yield from self._calls.answer(event)
+        yield from self._sources(ended=True)  # before the numbers that follow
+        self._citations.feed(event)
+        for source in event.card.get("sources", ()):
+            yield host_event({"type": "source", "data": source})
+
+    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
+        for source in self._citations.sources(ended=ended):
+            yield host_event({"type": "source", "data": source})
+
+    def _end_run(self, event: RunEnded, marker: str) -> Iterator[Chunk]:
+        for card in self._cards.values():
+            yield from card.show(event)
+        for index, place in self._places.items():
+            yield from self._more_text(place, self._citations.rest(index))
+        yield from self._sources(ended=True)
+        if event.ending.is_failure:
+            yield from self._calls.break_off()
+        if marker:
+            yield from self._marker_alone(marker)
+        yield from end_after_code(self._shown)
+        failed = event.ending.is_failure
+        if self._closes and not failed and not open_calls(event.output):
+            yield status_chunk(closing_line(self._now() - self._began, event))
+        yield from _end_of_run(event)
+
+    def _marker_alone(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self._shown.begin(begun_card(item))
+        yield self._shown.end(place, item)
+
+    def _start(self, event: ItemStarted) -> Chunk:
+        place = self._places[event.index] = len(self.items)
+        self._started[event.index] = self._now()
+        if is_call(event.item):
+            self._calls.note(event.item, place)
+        return self._shown.begin(begun_card(event.item))
+
+    def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
+        if marker:
+            self._markers[event.index] = marker
+        gap, text = self._gap(event), event.text
+        if event.kind in ("text", "refusal"):
+            text = self._citations.feed(event)
+        place = self._places[event.index]
+        yield from self._more_text(place, marker + gap + text, event.kind)
+
+    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
+        if text:
+            yield self._shown.grow(place, kind, text)
+
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page sets the parts of a summary one behind the other, so all parts are
+        shown as one.
+        """
+        before = self._parts.get(event.index, event.part)
+        self._parts[event.index] = event.part
+        thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if thought and event.part != before else ""
+
+    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+        place = self._places[event.index]
+        match item_type(event.item):
+            case "message":
+                yield from self._more_text(place, self._citations.feed(event))
+                text = self._citations.shown_text(event)
+                marker = self._markers.get(event.index, "")
+                item = message_card(event.item, marker + text)
+            case "reasoning":
+                seconds = self._now() - self._started[event.index]
+                item = reasoning_card(event.item, round(seconds))
+            case _:
+                item = call_card(event.item)
+        yield self._shown.end(place, item)
+        yield from self._sources(ended=True)
+        yield from show_files(self._shown, event.card)
+
+
+def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
+    if event.usage:
+        usage = host_usage(event.usage, event.last_usage, event.cost)
+        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
+    if event.ending.is_failure:
+        yield error_chunk(event.ending.sentence)
+
+
+# toolbox.process_handle ===============================================================
+# Processes that can be ended at any time: while they start, whoever waits for them.
+#
+# With Python 3.11 they cannot. A cancellation of `create_subprocess_exec` waits for ever
+# for pipes that were not connected yet (base_subprocess.py, _try_finish). `Process.kill`
+# takes the status away from those who wait (subprocess.py, send_signal).
+
+
+class ProcessHandle:
+    """Holds on to one process that leads a group."""
+
+    def __init__(self, number: int) -> None:
+        """Hold a child process that was just started."""
+        self._number = number
+        self._descriptor: int | None = None
+        with suppress(ProcessLookupError):  # it has ended already
+            self._descriptor = os.pidfd_open(number)
+
+    def kill(self) -> None:
+        """End it with its group, if it has not ended."""
+        if self._descriptor is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, 0)  # it is still the same
+                os.killpg(self._number, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+async def start_process(*command: str, **options: Any) -> Process:
+    """Start a process as the head of a group; a cancellation ends all of it.
+
+    Bubblewrap alone would leave a child behind that waits for it.
+    """
+    creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
+    starting = asyncio.create_task(creating)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait({starting})
+        if starting.exception() is None:
+            process = starting.result()
+            handle = ProcessHandle(process.pid)
+            handle.kill()
+            handle.close()
+            # Who does not hear of the end of its parent hears that of its input.
+            await process.communicate(b"")
+        raise
+
+
+# toolbox.bubblewrap_cell ==============================================================
+# A running bubblewrap, watched through the first process inside.
+#
+# That process is known by its open folder in `/proc`: unlike a number, it never comes to
+# mean another process.
+
+_BYTES_OF_AN_INODE = 1024
+"""What an empty file costs the kernel; bwrap has no option that limits their number."""
+_WRITABLE = ("work", "tmp", "packages")
+_HELD = ("RssAnon:", "RssShmem:")
+"""What a process holds of memory; the pages of files could be dropped at any time."""
+
+
+class BubblewrapCell:
+    """One run; `told` is where bubblewrap says which process is the first inside."""
+
+    def __init__(self, process: Process, told: int) -> None:
+        """Watch `process`; what `told` says is read when it is needed."""
+        self.process = process
+        self._outer = ProcessHandle(process.pid)
+        self._told = told
+        self._first: int | None = None
+        os.set_blocking(told, False)
+
+    def memory(self) -> int:
+        """Return what the processes hold, with what the kernel needs for empty files.
+
+        Raises PermissionError where the kernel does not let us look.
+        """
+        with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
+            first = self._first_process()
+            if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
+                return _memory_of_processes(first) + _memory_of_inodes(first)
+        return 0  # not begun, or over
+
+    async def kill(self) -> None:
+        """End the first process; the kernel ends all others in its namespace."""
+        try:
+            signal.pidfd_send_signal(self._first_process(), signal.SIGKILL)
+        except (BlockingIOError, FileNotFoundError, ProcessLookupError):
+            self._outer.kill()  # nothing runs inside yet, or any more
+
+    def close(self) -> None:
+        """Let go of the files through which we watched."""
+        self._outer.close()
+        os.close(self._told)
+        if self._first is not None:
+            os.close(self._first)
+
+    def _first_process(self) -> int:
+        """Return the folder of the first process, opened."""
+        if self._first is None:
+            told = os.read(self._told, 4096)
+            number = json.loads(told)["child-pid"] if told else "none"
+            self._first = os.open(f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY)
+        return self._first
+
+
+def _memory_of_processes(first: int) -> int:
+    """Return the sum over all processes that the sandbox's own `/proc` shows."""
+    processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
+    try:
+        numbers = [name for name in os.listdir(processes) if name.isdigit()]
+        return sum(_memory_of(number, processes) for number in numbers)
+    finally:
+        os.close(processes)
+
+
+def _memory_of(number: str, processes: int) -> int:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        status = os.open(f"{number}/status", os.O_RDONLY, dir_fd=processes)
+        with open(status, encoding="utf-8", errors="replace") as lines:
+            sizes = [line.split()[1] for line in lines if line.startswith(_HELD)]
+        return 1024 * sum(map(int, sizes))
+    return 0  # it has just ended
+
+
+def _memory_of_inodes(first: int) -> int:
+    """Return what the kernel needs for the files, whatever is in them."""
+    number = 0
+    for name in _WRITABLE:
+        with suppress(FileNotFoundError):
+            folder = os.open(f"root/{name}", os.O_PATH, dir_fd=first)
+            try:
+                filesystem = os.fstatvfs(folder)
+            finally:
+                os.close(folder)
+            number += filesystem.f_files - filesystem.f_ffree
+    return number * _BYTES_OF_AN_INODE
+
+
+# toolbox.sandbox_limits ===============================================================
+# How much a run in the sandbox may take.
+
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxLimits:
+    """The limits of one run; sizes are in bytes.
+
+    `memory` is what all processes of a run hold together, `processes` counts threads
+    as well. The workspace and the folder for temporary files have `disk` each, a
+    single file at most `file`; a workspace keeps `files` files and folders. `output`
+    holds for what is printed, for the result and for a file that is read. `returned`
+    files of a run are handed out. `packages` is the room for installed dependencies.
+
+    A chat's workspace is forgotten when it was not used for `idle_seconds`, or when
+    `chats` others were used since.
+    """
+
+    seconds: float = 30.0
+    memory: int = 512 * MEBIBYTE
+    processes: int = 32
+    disk: int = 64 * MEBIBYTE
+    file: int = 32 * MEBIBYTE
+    files: int = 1_000
+    output: int = 50_000
+    returned: int = 10
+    packages: int = 512 * MEBIBYTE
+    at_once: int = 4
+    idle_seconds: float = 3600.0
+    chats: int = 50
+
+
+# toolbox.cells ========================================================================
+# The place where one run is shut in, as every backend offers it.
+
+NOBODY = 65534
+"""The user that runs are handed to; the kernel gives it no rights at all."""
+RUN_VARIABLES = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""The environment of a run; libraries of numbers would start a thread per core."""
+
+
+class SandboxMissing(Exception):
+    """A sandbox cannot be had here; the text says why, for an administrator."""
+
+
+class Cell(Protocol):
+    """One sandbox with one program in it, which reads stdin and answers on stdout."""
+
+    process: Process
+
+    def memory(self) -> int:
+        """Return the bytes that its processes hold, where nothing else limits them."""
+
+    async def kill(self) -> None:
+        """End all that runs in it; its process ends when the last of them is gone."""
+
+    def close(self) -> None:
+        """Let go of what was held to watch it."""
+
+
+class SandboxBackend(Protocol):
+    """A way to make cells."""
+
+    @property
+    def name(self) -> str:
+        """What an administrator calls it."""
+
+    async def open_cell(self, program: str, limits: SandboxLimits) -> Cell:
+        """Start a program in a cell of its own; raises SandboxMissing."""
+
+
+# toolbox.seccomp ======================================================================
+# What sandboxed code may not ask of the kernel, as a filter for it.
+#
+# Namespaces leave holes. Memory can be held where no limit counts it; sockets between a
+# virtual machine and its host, or keyrings, belong to no namespace; `io_uring` does what
+# it is told behind the back of every filter.
+
+_CALLS = {
+    "x86_64": {
+        "shmget": 29,
+        "socket": 41,
+        "semget": 64,
+        "msgget": 68,
+        "ptrace": 101,
+        "add_key": 248,
+        "request_key": 249,
+        "keyctl": 250,
+        "vmsplice": 278,
+        "perf_event_open": 298,
+        "process_vm_readv": 310,
+        "process_vm_writev": 311,
+        "memfd_create": 319,
+        "bpf": 321,
+        "userfaultfd": 323,
+        "io_uring_setup": 425,
+        "pidfd_getfd": 438,
+        "memfd_secret": 447,
+    },
+    "aarch64": {
+        "vmsplice": 75,
+        "ptrace": 117,
+        "msgget": 186,
+        "semget": 190,
+        "shmget": 194,
+        "socket": 198,
+        "add_key": 217,
+        "request_key": 218,
+        "keyctl": 219,
+        "perf_event_open": 241,
+        "process_vm_readv": 270,
+        "process_vm_writev": 271,
+        "memfd_create": 279,
+        "bpf": 280,
+        "userfaultfd": 282,
+        "io_uring_setup": 425,
+        "pidfd_getfd": 438,
+        "memfd_secret": 447,
+    },
+}
+"""The numbers of the calls that are refused; `socket` only for what reaches outside."""
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+_SECOND_NUMBERS = 0x40000000
+"""x86_64 has every call a second time from here on."""
+_UNIX = 1
+
+# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in seccomp_data
+_KILL, _REFUSE, _LET_PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+
+
+def filter_program(machine: str) -> bytes | None:
+    """Return the filter for a machine as `uname` calls it; None where none is known."""
+    calls = _CALLS.get(machine)
+    if calls is None:
+        return None
+    refuse = _instruction(_RETURN, _REFUSE)
+    steps = [
+        _instruction(_LOAD, _ARCHITECTURE),
+        _instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
+        _instruction(_RETURN, _KILL),  # another machine's calls have other numbers
+        _instruction(_LOAD, _NUMBER),
+        _instruction(_IF_AT_LEAST, _SECOND_NUMBERS, skip_unless=1),
+        refuse,
+    ]
+    for name, number in calls.items():
+        if name != "socket":
+            steps += [_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    steps += [
+        _instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
+        _instruction(_LOAD, _FIRST_ARGUMENT),
+        _instruction(_IF_EQUAL, _UNIX, skip_if=1),
+        refuse,
+        _instruction(_RETURN, _LET_PASS),
+    ]
+    return b"".join(steps)
+
+
+def _instruction(
+    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
+) -> bytes:
+    """Return one `struct sock_filter`."""
+    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
+
+
+# toolbox.bubblewrap ===================================================================
+# Cells made by bubblewrap: empty namespaces around a bare Python.
+#
+# Nothing of the host is in them but the interpreter with the system's libraries, read
+# only. Bubblewrap itself gets no environment, because the code could read it there. A
+# server that runs as root hands the run to nobody: for root the kernel counts no
+# processes.
+
+_NAMESPACES = (
+    "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
+    "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
+    "--symlink /proc/self/fd /dev/fd --symlink /tmp /dev/shm"
+)
+_DEVICES = ("null", "zero", "random", "urandom")
+_READABLE = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+
+
+class Bubblewrap:
+    """Makes cells in which a given interpreter runs."""
+
+    def __init__(self, python: Path, wheels: str = "") -> None:
+        """Use `python`, and the folder of wheels where dependencies are allowed."""
+        self.name = f"bubblewrap with {python}"
+        self._python = python
+        self._wheels = wheels
+
+    async def open_cell(self, program: str, limits: SandboxLimits) -> BubblewrapCell:
+        """Start a program in a cell of its own; raises SandboxMissing."""
+        command = [_installed(), *self._options(limits)]
+        user = NOBODY if os.geteuid() == 0 else None
+        with _filter(platform.machine()) as rules, _pipe_ends() as (told, telling):
+            command += ["--seccomp", str(rules), "--info-fd", str(telling)]
+            process = await start_process(
+                *(*command, str(self._python), "-I", "-c", program),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env={},
+                pass_fds=(rules, telling),
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
+            )
+            return BubblewrapCell(process, os.dup(told))
+
+    def _options(self, limits: SandboxLimits) -> Iterator[str]:
+        """Yield what is in the sandbox; the last rule leaves its root read only."""
+        yield from _NAMESPACES.split()
+        for name in _DEVICES:
+            yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
+        for path in _READABLE:
+            yield from ("--ro-bind-try", path, path)
+        yield from _libraries()
+        prefix = self._python.parent.parent
+        if prefix != Path("/usr"):
+            yield from ("--ro-bind", f"{prefix}/lib", f"{prefix}/lib")
+        yield from ("--ro-bind", str(self._python), str(self._python))
+        for path in ("/work", "/tmp"):
+            yield from ("--size", str(limits.disk), "--tmpfs", path)
+        if self._wheels:
+            yield from ("--ro-bind", self._wheels, "/wheels")
+            yield from ("--size", str(limits.packages), "--tmpfs", "/packages")
+        for name, value in RUN_VARIABLES.items():
+            yield from ("--setenv", name, value)
+        yield from ("--chdir", "/work", "--remount-ro", "/")
+
+
+def interpreters() -> list[Path]:
+    """Return which interpreters a run could use: the server's own, the system's.
+
+    The server's may lie in somebody's home, where nobody else can reach it.
+    """
+    own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
+    system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
+    found = [own, *([Path(system)] if system else [])]
+    return list(dict.fromkeys(path.resolve() for path in found if path.exists()))
+
+
+def _installed() -> str:
+    """Return where bubblewrap is."""
+    path = shutil.which("bwrap")
+    if path is None:
+        raise SandboxMissing("bwrap is not installed")
+    if os.stat(path).st_mode & stat.S_ISUID:
+        raise SandboxMissing("bwrap is setuid root, and so more than it needs to be")
+    return path
+
+
+def _libraries() -> Iterator[str]:
+    """Yield the rules for /lib and the like: links into /usr on most systems."""
+    for path in (Path("/lib"), Path("/lib64")):
+        if path.is_symlink():
+            yield from ("--symlink", os.readlink(path), str(path))
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), str(path))
+
+
+@contextmanager
+def _pipe_ends() -> Iterator[tuple[int, int]]:
+    """Lend the two ends of a pipe."""
+    ends = os.pipe()
+    try:
+        yield ends
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+@contextmanager
+def _filter(machine: str) -> Iterator[int]:
+    """Lend a file from which bubblewrap can read the filter of system calls."""
+    program = filter_program(machine)
+    if program is None:
+        raise SandboxMissing(f"no filter of system calls is known for {machine}")
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, program)  # it fits into a pipe
+        os.close(writing)
+        yield reading
+    finally:
+        os.close(reading)
+
+
+# toolbox.containers ===================================================================
+# Cells made by a daemon for containers: Docker, or Podman.
+
+_CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
+"""What the client needs to find its daemon; none of it goes into the container."""
+_ENDING_SECONDS = 1.0
+_CLOSED = (
+    "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
+    "--security-opt no-new-privileges --ipc none --log-driver none --hostname sandbox "
+    "--workdir /work"
+)
+
+
+class ContainerCell:
+    """One container; its memory is limited by the daemon."""
+
+    def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
+        """Wrap the client's process; `remove` is the command that ends the container."""
+        self.process = process
+        self._client = ProcessHandle(process.pid)
+        self._remove = remove
+
+    def memory(self) -> int:
+        """Return nothing: the daemon counts."""
+        return 0
+
+    async def kill(self) -> None:
+        """End the container, which its client alone would leave running."""
+        with suppress(TimeoutError):  # the client of one that has answered ends soon
+            async with asyncio.timeout(_ENDING_SECONDS):
+                await self.process.wait()
+        if self.process.returncode is None:
+            removing = await start_process(
+                *self._remove, stdout=DEVNULL, stderr=DEVNULL, env=_client_variables()
+            )
+            await removing.wait()
+        self._client.kill()
+
+    def close(self) -> None:
+        """Let go of the client."""
+        self._client.close()
+
+
+class Containers:
+    """Makes cells with a client for containers, `docker` or `podman`."""
+
+    def __init__(self, client: str, image: str, wheels: str = "") -> None:
+        """Use an image that is there, with a `python3` in it; nothing is pulled."""
+        self.name = client
+        self._image = image
+        self._wheels = wheels
+
+    async def open_cell(self, program: str, limits: SandboxLimits) -> ContainerCell:
+        """Start a program in a container of its own; raises SandboxMissing."""
+        path = shutil.which(self.name)
+        if path is None:
+            raise SandboxMissing(f"{self.name} is not installed")
+        name = f"sandbox-{token_hex(8)}"
+        command = [path, *_CLOSED.split(), "--name", name, *self._options(limits)]
+        process = await start_process(
+            *(*command, self._image, "python3", "-I", "-c", program),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=_client_variables(),
+        )
+        return ContainerCell(process, (path, "rm", "--force", name))
+
+    def _options(self, limits: SandboxLimits) -> Iterator[str]:
+        """Yield the limits; what lies in a tmpfs counts as memory here."""
+        rooms = {"/work": limits.disk, "/tmp": limits.disk}
+        if self._wheels:
+            rooms["/packages"] = limits.packages
+            yield from ("--volume", f"{self._wheels}:/wheels:ro")
+        memory = limits.memory + sum(rooms.values())
+        yield from ("--user", f"{NOBODY}:{NOBODY}")
+        yield from ("--pids-limit", str(limits.processes + 1))
+        yield from ("--memory", str(memory), "--memory-swap", str(memory))
+        for path, size in rooms.items():
+            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
+            yield from ("--tmpfs", f"{path}:{options},uid={NOBODY},gid={NOBODY}")
+        for name, value in RUN_VARIABLES.items():
+            yield from ("--env", f"{name}={value}")
+        if self.name == "podman":  # it would hand the server's proxies on
+            yield "--http-proxy=false"
+
+
+def _client_variables() -> dict[str, str]:
+    names = (name for name in _CLIENT_VARIABLES if name in os.environ)
+    return {name: os.environ[name] for name in names}
+
+
+# toolbox.inside_archive ===============================================================
+# The part of the sandboxed program that lays the workspace out, then packs it.
+#
+# It is text because it runs in another interpreter, where none of our modules are.
+
+INSIDE_ARCHIVE = r'''
+"""What a run does inside the sandbox; nobody trusts what it answers."""
+
+import _ast
+import json
+import os
+import resource
+import select
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable
+from io import BufferedReader, BufferedWriter
+
+WORK = "/work"
+PACKAGES = "/packages"
+PIECE = 1 << 18
+LONGEST_PATH = 1000
+FEW = 20
+Stamp = tuple[int, int, int]
+
+
+class Refused(Exception):
+    """What was asked for is not done; the text says why."""
+
+
+def unpack(source: BufferedReader) -> dict[str, Stamp]:
+    """Lay out the workspace as it was kept; return how its files look."""
+    stamps = {}
+    for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
+        place = os.path.join(WORK, path)
+        if kind == "folder":
+            os.mkdir(place)
+        elif kind == "link":
+            os.symlink(rest, place)
+        else:
+            with open(place, "wb") as file:
+                for length in pieces(rest):
+                    file.write(source.read(length))
+            os.chmod(place, mode)
+            stamps[path] = stamp(os.lstat(place))
+    return stamps
+
+
+def pieces(size: int) -> list[int]:
+    """Return the lengths in which so many bytes are copied."""
+    return [min(PIECE, size - done) for done in range(0, size, PIECE)]
+
+
+def stamp(status: os.stat_result) -> Stamp:
+    """Return what changes whenever a file is written."""
+    return status.st_ino, status.st_size, status.st_ctime_ns
+
+
+class Survey:
+    """All that the workspace holds, folders in front of what is in them."""
+
+    def __init__(self, limits: dict) -> None:
+        """Look at everything; raises Refused where that is too much to keep."""
+        self.limits = limits
+        self.manifest: list[tuple] = []
+        self.stamps: dict[str, Stamp] = {}
+        self.dropped: list[str] = []
+        self.size = 0
+        folders = [""]
+        while folders:
+            folders += self.look_into(folders.pop())
+
+    def look_into(self, folder: str) -> list[str]:
+        """Note what a folder holds; return the folders in it."""
+        os.chmod(os.path.join(WORK, folder), 0o700)
+        inner = []
+        with os.scandir(os.path.join(WORK, folder)) as entries:
+            for entry in entries:
+                path = os.path.join(folder, entry.name)
+                self.note(path, entry.stat(follow_symlinks=False))
+                if entry.is_dir(follow_symlinks=False):
+                    inner.append(path)
+        return inner
+
+    def note(self, path: str, status: os.stat_result) -> None:
+        """Note one entry of a folder."""
+        place = os.path.join(WORK, path)
+        if stat.S_ISDIR(status.st_mode):
+            self.manifest.append(("folder", path, 0, 0))
+        elif stat.S_ISLNK(status.st_mode):
+            self.manifest.append(("link", path, 0, os.readlink(place)))
+        elif stat.S_ISREG(status.st_mode):
+            mode = status.st_mode & 0o777 | 0o600
+            self.stamps[path] = stamp(status)
+            os.chmod(place, mode)
+            self.manifest.append(("file", path, mode, status.st_size))
+            self.size += status.st_size
+        else:
+            self.dropped.append(path)
+        files, disk = self.limits["files"], self.limits["disk"]
+        if len(self.manifest) > files:
+            raise Refused(f"it holds more than {files} files and folders")
+        if self.size > disk:
+            raise Refused(f"its files have more than {disk} bytes")
+        if len(os.fsencode(path)) > LONGEST_PATH:
+            raise Refused("a path in it is too long")
+
+    def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
+        """Return which files are new or other: path, place in the archive, size."""
+        found, offset = [], 0
+        for kind, path, _, size in self.manifest:
+            if kind == "file":
+                if self.stamps[path] != before.get(path):
+                    found.append((path, offset, size))
+                offset += size
+        return sorted(found)
+
+    def write(self, target: BufferedWriter) -> None:
+        """Write the archive: a line that lists all, then the files end to end."""
+        target.write(line_of(self.manifest))
+        for kind, path, _, size in self.manifest:
+            if kind == "file":
+                with open(os.path.join(WORK, path), "rb") as file:
+                    for length in pieces(size):
+                        target.write(file.read(length))
+
+
+def line_of(value: object) -> bytes:
+    """Return a value as one line of JSON."""
+    return json.dumps(value).encode() + b"\n"
+'''
+
+
+# toolbox.inside_code ==================================================================
+# The part of the sandboxed program that runs code in a process of its own.
+
+INSIDE_CODE = r'''
+
+class Watched:
+    """A child process of ours with what it says: output, complaints, result."""
+
+    def __init__(self, job: Callable[[int], int], limit: int) -> None:
+        """Start a process that does a job; it is told where the result goes."""
+        self.limit = limit
+        pipes = [os.pipe() for _ in range(3)]
+        self.child = os.fork()
+        if self.child == 0:
+            become(job, [writing for _, writing in pipes])
+        for _, writing in pipes:
+            os.close(writing)
+        self.said = {reading: bytearray() for reading, _ in pipes}
+        self.open = set(self.said)
+
+    def wait(self, deadline: float) -> str:
+        """Wait for the end; return why it was not waited for, or nothing."""
+        ending = os.pidfd_open(self.child)
+        poll = select.poll()
+        for descriptor in (ending, *self.said):
+            poll.register(descriptor, select.POLLIN)
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            ready = [descriptor for descriptor, _ in poll.poll(left * 1000)]
+            if not ready:
+                return "seconds"
+            for descriptor in self.open.intersection(ready):
+                if not self.hear(descriptor):
+                    poll.unregister(descriptor)
+            if self.floods():
+                return "output"
+            if ending in ready:
+                return ""
+
+    def floods(self) -> bool:
+        """Say whether more was said than anybody wants to hear."""
+        return any(len(said) > self.limit for said in self.said.values())
+
+    def hear(self, descriptor: int) -> bool:
+        """Take what is there; say whether more can come."""
+        piece = os.read(descriptor, PIECE)
+        self.said[descriptor] += piece
+        if not piece:
+            self.open.discard(descriptor)
+        return bool(piece)
+
+    def finish(self) -> tuple[int, list[str]]:
+        """End every other process in here; return the child's status, what it said."""
+        status = -1
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        try:
+            while True:
+                child, code = os.wait()
+                status = code if child == self.child else status
+        except ChildProcessError:
+            pass
+        for descriptor in list(self.open):  # nobody is left to write: this ends
+            while len(self.said[descriptor]) <= self.limit and self.hear(descriptor):
+                pass
+        texts = [bytes(said[: self.limit]) for said in self.said.values()]
+        return status, [text.decode("utf-8", "replace") for text in texts]
+
+
+def become(job: Callable[[int], int], pipes: list[int]) -> None:
+    """Turn this process, just forked, into one that does a job."""
+    output, complaints, result = pipes
+    os.dup2(output, 1)
+    os.dup2(complaints, 2)
+    os.dup2(result, 3)
+    os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    os.set_inheritable(3, False)
+    os.nice(10)  # the server comes first
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    try:
+        status = job(3)
+    except OSError as error:
+        raise SystemExit(str(error)) from None
+    raise SystemExit(status)
+
+
+def run_code(request: dict) -> dict:
+    """Run code, after its dependencies are there."""
+    limits = request["limits"]
+    deadline = time.monotonic() + limits["seconds"]
+    if request["dependencies"]:
+        installing = Watched(lambda _: install(request["dependencies"]), PIECE)
+        stopped = installing.wait(deadline)
+        status, (_, complaints, _) = installing.finish()
+        if stopped or status:
+            raise Refused("The dependencies were not installed. " + complaints[-2000:])
+        sys.path.insert(0, PACKAGES)
+    running = Watched(lambda result: execute(request, result), limits["output"])
+    stopped = running.wait(deadline)
+    status, (output, complaints, result) = running.finish()
+    return {
+        "stdout": output,
+        "stderr": complaints,
+        "result": result,
+        "status": 0 if stopped else os.waitstatus_to_exitcode(status),
+        "stopped": stopped,
+    }
+
+
+def install(dependencies: list[str]) -> int:
+    """Become pip, run from its own wheel; it may look into one folder alone."""
+    wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
+    if not wheels:
+        raise SystemExit("The folder of wheels has no wheel of pip.")
+    pip = f"/wheels/{wheels[-1]}/pip"
+    options = "--quiet --no-input --no-index --no-cache-dir --no-compile"
+    command = [sys.executable, "-I", pip, "install", *options.split()]
+    command += ["--disable-pip-version-check", "--only-binary", ":all:"]
+    command += ["--find-links", "/wheels", "--target", PACKAGES, "--", *dependencies]
+    os.execv(sys.executable, command)
+
+
+def execute(request: dict, result: int) -> int:
+    """Run code as a program; the value of its last expression is the result."""
+    module = type(sys)("__main__")
+    sys.modules["__main__"] = module
+    sys.argv[:] = ["code"]
+    try:
+        tree = compile(request["code"], "code", "exec", _ast.PyCF_ONLY_AST)
+        assert isinstance(tree, _ast.Module)
+        last = tree.body[-1] if tree.body else None
+        if isinstance(last, _ast.Expr):
+            tree.body.pop()
+        exec(compile(tree, "code", "exec"), module.__dict__)
+        if isinstance(last, _ast.Expr):
+            expression = compile(_ast.Expression(last.value), "code", "eval")
+            value = eval(expression, module.__dict__)
+            tell(value, result, request["limits"]["output"])
+    except Exception as error:
+        complain(error, request["code"])
+        return 1
+    return 0
+
+
+def complain(error: Exception, code: str) -> None:
+    """Print an exception as Python does, without the lines that are ours."""
+    import linecache
+    import traceback
+
+    linecache.cache["code"] = (len(code), None, code.splitlines(True), "code")
+    frames = error.__traceback__
+    while frames and frames.tb_frame.f_code.co_filename != "code":
+        frames = frames.tb_next
+    traceback.print_exception(type(error), error, frames)
+
+
+def tell(value: object, result: int, limit: int) -> None:
+    """Write a value as JSON, or its repr where it has none; None is no result."""
+    if value is None:
+        return
+    try:
+        told = json.dumps({"json": value}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        told = json.dumps({"repr": repr(value)})
+    if len(told) > limit:  # a character of the repr may take twelve in JSON
+        told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
+    with open(result, "w") as target:
+        target.write(told)
+'''
+
+
+# toolbox.inside_files =================================================================
+# The part of the sandboxed program that works on the files of the workspace.
+
+INSIDE_FILES = r'''
+
+def inside(path: str, follow: bool = True) -> str:
+    """Return where a path of the workspace leads; refuse what leads out of it."""
+    if "\0" in path:
+        raise Refused("A path has no zero bytes.")
+    place = os.path.normpath(os.path.join(WORK, path))
+    if follow:
+        real = os.path.realpath(place)
+    else:  # the link itself is meant
+        folder, name = os.path.split(place)
+        real = os.path.join(os.path.realpath(folder), name)
+    if os.path.commonpath((WORK, real)) != WORK:
+        raise Refused(f"{path!r} is not in the workspace.")
+    return real
+
+
+def kind_of(mode: int) -> str:
+    """Return what people call an entry of a folder."""
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
+    return kinds.get(stat.S_IFMT(mode), "other")
+
+
+def list_folder(request: dict) -> dict:
+    """Tell what a folder holds."""
+    with os.scandir(inside(request["path"])) as entries:
+        found = sorted(entries, key=lambda one: one.name)
+    listed = []
+    for entry in found[: request["limits"]["files"]]:
+        status = entry.stat(follow_symlinks=False)
+        kind = kind_of(status.st_mode)
+        size = {"size": status.st_size} if kind == "file" else {}
+        listed.append(dict(name=entry.name, kind=kind, **size))
+    return {"listed": listed, "more": len(found) - len(listed)}
+
+
+def read_file(request: dict) -> dict:
+    """Tell the text of a file; anything but text comes back as a file."""
+    limit = request["limits"]["output"]
+    place = inside(request["path"])
+    with open(place, "rb") as file:  # a FIFO would block, but none was kept
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(limit)
+    whole = size <= limit
+    try:
+        text = content.decode("utf-8", "strict" if whole else "ignore")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        return {"given": os.path.relpath(place, WORK), "size": size}
+    return {"text": text, "whole": whole, "size": size}
+
+
+def write_file(request: dict) -> dict:
+    """Write a text, in the place of what was there."""
+    place = inside(request["path"])
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    content = request["content"].encode("utf-8", "replace")
+    with open(place, "wb") as file:
+        file.write(content)
+    return {"done": f"Wrote {len(content)} bytes."}
+
+
+def make_folder(request: dict) -> dict:
+    """Make a folder, with those above it."""
+    os.makedirs(inside(request["path"]), exist_ok=True)
+    return {"done": "The folder is there."}
+
+
+def remove(request: dict) -> dict:
+    """Remove a file, a link, or a folder with all that it holds."""
+    place = inside(request["path"], follow=False)
+    if place == WORK:
+        raise Refused("The workspace itself stays; name what is in it.")
+    if os.path.isdir(place) and not os.path.islink(place):
+        remove_folder(place)
+    else:
+        os.remove(place)
+    return {"done": "Removed."}
+
+
+def remove_folder(folder: str) -> None:
+    """Remove a folder from its leaves on; links are not followed."""
+    for place, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            os.remove(os.path.join(place, name))
+        for name in folders:
+            inner = os.path.join(place, name)
+            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
+    os.rmdir(folder)
+'''
+
+
+# toolbox.inside =======================================================================
+# The program that runs in the sandbox, whole.
+#
+# It reads one line of JSON that says what to do, then the workspace as it was kept. It
+# answers with one line, then the workspace as it is now, if that may have changed.
+
+_INSIDE_START = r'''
+
+def confine(limits: dict) -> None:
+    """Take the limits of one process, for us and for all that we start."""
+    for name, limit in (
+        ("AS", limits["memory"]),
+        ("FSIZE", limits["file"]),
+        ("NPROC", limits["processes"] + 1),
+        ("NOFILE", 64),
+        ("SIGPENDING", 64),
+        ("MSGQUEUE", 0),
+        ("MEMLOCK", 0),
+        ("CORE", 0),
+    ):
+        kind = getattr(resource, "RLIMIT_" + name)
+        _, most = resource.getrlimit(kind)
+        least = limit if most == resource.RLIM_INFINITY else min(limit, most)
+        resource.setrlimit(kind, (least, least))
+
+
+def describe(_: dict) -> dict:
+    """Tell how we are confined, so that a sandbox with a hole is not used."""
+    import ctypes
+
+    with open("/proc/self/status") as status:
+        lines = dict(line.rstrip("\n").split(":\t", 1) for line in status)
+    with open("/proc/net/dev") as devices:
+        names = [line.partition(":")[0].strip() for line in devices if ":" in line]
+    new_user_namespace = 0x10000000
+    return {
+        "capabilities": int(lines["CapBnd"], 16) | int(lines["CapEff"], 16),
+        "no_new_privileges": lines["NoNewPrivs"],
+        "filtered": lines["Seccomp"],
+        "user": os.getuid(),
+        "networks": names,
+        "namespaces": ctypes.CDLL(None).unshare(new_user_namespace) == 0,
+    }
+
+
+OPERATIONS = {
+    "describe": (describe, False),
+    "run": (run_code, True),
+    "list": (list_folder, False),
+    "read": (read_file, False),
+    "write": (write_file, True),
+    "mkdir": (make_folder, True),
+    "remove": (remove, True),
+}
+
+
+def main() -> int:
+    """Do what the first line says."""
+    if os.getpid() != 1:  # all other processes that it can see are ended
+        raise SystemExit("This runs as the first process of a sandbox alone.")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
+    source = os.fdopen(0, "rb", closefd=False)
+    target = os.fdopen(1, "wb", closefd=False)
+    request = json.loads(source.readline())
+    confine(request["limits"])
+    try:
+        before = unpack(source)
+    except Exception:  # code can have written it, if it took us over
+        return send(target, {"damaged": True}, None)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    operation, writes = OPERATIONS[request["operation"]]
+    answer = attempt(operation, request)
+    if "given" in answer:
+        before.pop(answer["given"], None)  # it is handed out as if it were new
+    elif not writes or "refused" in answer:
+        return send(target, answer, None)
+    return send(target, answer, look_back(answer, before, request["limits"]))
+
+
+def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
+    """Return what an operation answers, or why it was refused."""
+    try:
+        return operation(request)
+    except Refused as error:
+        return {"refused": str(error)}
+    except OSError as error:
+        return {"refused": f"{error.strerror}."}
+    except ValueError:
+        return {"refused": "That is no path."}
+
+
+def look_back(answer: dict, before: dict, limits: dict) -> "Survey | None":
+    """Note in the answer what became of the workspace; return it, if it is kept."""
+    try:
+        survey = Survey(limits)
+    except (Refused, OSError) as error:
+        answer["unkept"] = str(error)
+        return None
+    changed = survey.changed(before)
+    answer["dropped"] = survey.dropped[:FEW]
+    answer["changed"] = changed[:FEW]
+    answer["unlisted"] = len(changed[FEW:])
+    return survey
+
+
+def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
+    """Write the answer, and the workspace if it is to be kept."""
+    target.write(line_of(answer))
+    if survey is not None:
+        survey.write(target)
+    target.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    os._exit(main())  # there is nothing to tidy up
+'''
+
+INSIDE = (INSIDE_ARCHIVE + INSIDE_FILES + INSIDE_CODE + _INSIDE_START).lstrip()
+"""What `python -c` runs."""
+
+
+# toolbox.replies ======================================================================
+# What came out of a sandbox, read with distrust.
+#
+# Code that broke out of its own process may have written it. Its numbers are checked, its
+# names are never used as paths of the host, and the archive goes only into sandboxes.
+
+_JSON_CHARACTER = 12
+"""The bytes of JSON that one character may take, as a pair of surrogates."""
+
+
+class SandboxSilent(Exception):
+    """The sandbox ended without an answer that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A part of a file that belongs to a run: a file that the code wrote."""
+
+    name: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReply:
+    """An answer; `archive` is where in the file the workspace begins, if it is there."""
+
+    answer: Mapping[str, Any]
+    archive: int | None
+    changed: tuple[FilePart, ...] = ()
+
+
+def longest_reply(limits: SandboxLimits) -> int:
+    """Return how many bytes an honest answer has at most, with the workspace."""
+    return _longest_line(limits) + limits.disk + 16 * MEBIBYTE
+
+
+def _longest_line(limits: SandboxLimits) -> int:
+    return 3 * _JSON_CHARACTER * limits.output + 4 * MEBIBYTE
+
+
+def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
+    """Return the answer that a file holds; raises SandboxSilent."""
+    with path.open("rb") as file:
+        try:
+            answer = json.loads(file.readline(_longest_line(limits)))
+        except (ValueError, RecursionError):
+            raise SandboxSilent from None
+        if not isinstance(answer, dict):
+            raise SandboxSilent
+        archive = file.tell()
+        has_archive = bool(file.readline())
+        begin, end = file.tell(), path.stat().st_size
+    changed = tuple(_slices(answer.get("changed"), begin, end))
+    return SandboxReply(answer, archive if has_archive else None, changed)
+
+
+def _slices(changed: object, begin: int, end: int) -> Iterator[FilePart]:
+    """Yield the files that lie between `begin` and `end`."""
+    for entry in changed if isinstance(changed, list) else ():
+        match entry:
+            case [str(name), int(offset), int(size)]:
+                if offset >= 0 and size >= 0 and begin + offset + size <= end:
+                    yield FilePart(name, begin + offset, size)
+
+
+# toolbox.conversations ================================================================
+# One request to a sandbox: told, watched, answered or stopped.
+
+_ANSWER_SECONDS = 10.0
+"""The sandbox stops the code by itself, then answers; after this we do not wait."""
+_WATCH_SECONDS = 0.05
+"""How often the memory is read: what two cores can fill in that time goes beyond."""
+_READ_AT_ONCE = 256 * 1024
+_COMPLAINT = 2_000
+
+_STOP_REASONS = {
+    "memory": "its processes and files held more than {0.memory} bytes of memory",
+    "seconds": "it did not end within {0.seconds:g} s",
+    "reply": "it wrote more than fits into the workspace",
+    "unwatched": "its memory cannot be read on this server",
+}
+
+
+class RunStopped(Exception):
+    """The sandbox was ended before it answered; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptArchive:
+    """A workspace that was kept: where in which file it begins."""
+
+    path: Path
+    start: int
+
+
+class Sandbox:
+    """Where requests go: a backend with its limits."""
+
+    def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
+        """Open nothing yet."""
+        self.backend = backend
+        self._limits = limits
+        self._cells: set[Cell] = set()
+        self._is_stopped = False
+
+    async def ask(
+        self, request: Mapping[str, Any], archive: KeptArchive | None, spool: Path
+    ) -> SandboxReply:
+        """Return the answer, for which `spool` is filled.
+
+        Raises RunStopped, SandboxSilent, or SandboxMissing. However it ends, nothing of
+        the run is left.
+        """
+        line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
+        cell = await self.backend.open_cell(INSIDE, self._limits)
+        self._cells.add(cell)
+        talk = _Talk(cell, self._limits)
+        try:
+            if self._is_stopped:
+                raise SandboxSilent("it was closed")
+            await talk.listen(line, archive, spool)
+        finally:
+            self._cells.discard(cell)
+            await talk.end()
+        try:
+            return read_reply(spool, self._limits)
+        except SandboxSilent:
+            raise SandboxSilent(talk.complaint()) from None
+
+    async def stop(self) -> None:
+        """End all that runs or begins; whoever waits is told that it was silent."""
+        self._is_stopped = True
+        while self._cells:  # those in here are open, and hold what they are killed by
+            await self._cells.pop().kill()
+
+
+class _Talk:
+    """What is under way between us and one cell."""
+
+    def __init__(self, cell: Cell, limits: SandboxLimits) -> None:
+        process = cell.process
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        self._cell, self._limits = cell, limits
+        self._stdin, self._stdout = process.stdin, process.stdout
+        self._stderr = process.stderr
+        self._complaint = b""
+        self._tasks: list[Task[None]] = []
+        self._complaining: Task[None] | None = None
+
+    async def listen(
+        self, line: bytes, archive: KeptArchive | None, spool: Path
+    ) -> None:
+        """Tell the request, watch until the answer is whole; raises RunStopped."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._limits.seconds + _ANSWER_SECONDS
+        answering = asyncio.create_task(self._receive(spool))
+        telling = asyncio.create_task(_tell_request(self._stdin, line, archive))
+        self._tasks = [answering, telling]
+        self._complaining = asyncio.create_task(self._hear_complaints())
+        while not (await asyncio.wait({answering}, timeout=_WATCH_SECONDS))[0]:
+            if loop.time() > deadline:
+                raise self._stopped("seconds")
+            if self._memory() > self._limits.memory:
+                raise self._stopped("memory")
+        answering.result()
+
+    def _memory(self) -> int:
+        try:
+            return self._cell.memory()
+        except PermissionError:
+            raise self._stopped("unwatched") from None
+
+    async def _receive(self, spool: Path) -> None:
+        left = longest_reply(self._limits)
+        with spool.open("wb") as file:
+            while piece := await self._stdout.read(_READ_AT_ONCE):
+                left -= file.write(piece)
+                if left < 0:
+                    raise self._stopped("reply")
+
+    async def _hear_complaints(self) -> None:
+        """Keep the first words of the sandbox's own complaints; it waits with the rest."""
+        while len(self._complaint) < _COMPLAINT:
+            if not (piece := await self._stderr.read(_COMPLAINT)):
+                return
+            self._complaint += piece
+
+    def _stopped(self, reason: str) -> RunStopped:
+        return RunStopped(_STOP_REASONS[reason].format(self._limits))
+
+    async def end(self) -> None:
+        """End the cell, and wait until it is gone."""
+        try:
+            await self._cell.kill()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._stdin.close()
+            if self._complaining is not None:
+                await self._complaining  # there may be a word that we have not read
+            # The process counts as ended only when its pipes are empty.
+            await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
+            await self._cell.process.wait()
+        finally:
+            self._cell.close()
+
+    def complaint(self) -> str:
+        """Return what the sandbox said of itself, for the log."""
+        return self._complaint.decode("utf-8", "replace").strip()
+
+
+async def _tell_request(
+    stdin: StreamWriter, line: bytes, archive: KeptArchive | None
+) -> None:
+    """Write the request, then the workspace."""
+    with suppress(ConnectionError):  # it ended without listening
+        stdin.write(line)
+        if archive is not None:
+            with archive.path.open("rb") as file:
+                file.seek(archive.start)
+                while piece := file.read(_READ_AT_ONCE):
+                    stdin.write(piece)
+                    await stdin.drain()
+        await stdin.drain()
+        stdin.close()
+
+
+async def _drain(stream: StreamReader) -> None:
+    """Throw away what was written before the end."""
+    while await stream.read(_READ_AT_ONCE):
+        pass
+
+
+# toolbox.probing ======================================================================
+# The first backend that keeps what it promises, found by trying each.
+#
+# A sandbox with a hole is worse than none: one run looks around inside, and whatever is
+# not as it must be speaks against the backend. There is no fallback.
+
+_CONFINED = {
+    "capabilities": 0,
+    "no_new_privileges": "1",
+    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
+    "networks": ["lo"],
+    "namespaces": False,
+}
+
+
+async def find_sandbox(
+    backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
+) -> Sandbox:
+    """Return a sandbox that was tried; raises SandboxMissing with all reasons."""
+    reasons = []
+    for backend in backends:
+        sandbox = Sandbox(backend, limits)
+        try:
+            await _try(sandbox, spool)
+            return sandbox
+        except SandboxMissing as missing:
+            reasons.append(f"{backend.name}: {missing}")
+    raise SandboxMissing("; ".join(reasons))
+
+
+async def _try(sandbox: Sandbox, spool: Path) -> None:
+    """Raise SandboxMissing unless a run is confined as it must be."""
+    try:
+        reply = await sandbox.ask({"operation": "describe"}, None, spool)
+    except OSError as error:
+        raise SandboxMissing(f"it does not start: {error.strerror}") from None
+    except RunStopped as stopped:
+        raise SandboxMissing(f"a first run was stopped, because {stopped}") from None
+    except SandboxSilent as silent:
+        raise SandboxMissing(str(silent) or "a first run gave no answer") from None
+    if holes := list(_holes(reply.answer)):
+        raise SandboxMissing(f"it does not confine {', '.join(holes)}")
+
+
+def _holes(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is not as it must be."""
+    yield from (name for name, value in _CONFINED.items() if found.get(name) != value)
+    if not found.get("user"):
+        yield "user"
+
+
+# toolbox.workspace_root ===============================================================
+# A folder of our own for the workspaces, swept of those that dead servers left.
+#
+# As long as its server lives it holds a lock on the folder, which also tells those who
+# clean up temporary files to leave it alone. The kernel lets go of the lock however the
+# server ended.
+
+_ROOT_PREFIX = "sandbox-workspaces-"
+
+
+class WorkspaceRoot:
+    """A fresh folder that nobody else may read."""
+
+    def __init__(self) -> None:
+        """Make it, after removing what was left behind."""
+        parent = Path(tempfile.gettempdir())
+        for folder in parent.glob(f"{_ROOT_PREFIX}*"):
+            _remove_abandoned(folder)
+        made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
+        self._lock = _locked(made)
+        # Under this name it would be swept, had it no lock yet.
+        self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
+
+    def close(self) -> None:
+        """Remove it with all that it holds."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _locked(folder: Path) -> int:
+    """Return a folder, opened, with a lock on it; raises OSError if another has one."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl = import_module("fcntl")  # Windows has none, but must load this module
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove a folder of ours unless it is in use; touch nothing of others."""
+    if folder.lstat().st_uid == os.geteuid():
+        with suppress(OSError):
+            lock = _locked(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+# toolbox.workspaces ===================================================================
+# What the chats keep between their runs: an archive each, with the files handed out.
+#
+# The server never unpacks an archive. What code leaves in its workspace (links, odd
+# names) exists as such inside sandboxes alone.
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+class SandboxClosed(Exception):
+    """The tools were closed; there are no workspaces any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFile:
+    """A file that a run wrote: `path` is where its bytes are.
+
+    They stay there until later runs of the chat have handed out more than a workspace
+    holds, or until the workspace is forgotten. `name` is only for people.
+    """
+
+    name: str
+    media_type: str
+    path: Path
+
+    @property
+    def is_image(self) -> bool:
+        """Say whether every browser can show it."""
+        return self.media_type in _IMAGES
+
+
+class Workspace:
+    """What one chat keeps."""
+
+    def __init__(self, folder: Path, limits: SandboxLimits) -> None:
+        """Begin empty, in a folder that is there."""
+        self.archive: KeptArchive | None = None
+        self.lock = asyncio.Lock()
+        self.borrowers = 0
+        self._folder = folder
+        self._limits = limits
+        self._numbers = count(1)
+        self._files: list[Path] = []
+
+    def _new_path(self) -> Path:
+        return self._folder / str(next(self._numbers))
+
+    @contextmanager
+    def spool(self) -> Iterator[Path]:
+        """Lend a path for a reply; what is written there goes unless it is kept."""
+        path = self._new_path()
+        try:
+            yield path
+        finally:
+            if self.archive is None or self.archive.path != path:
+                path.unlink(missing_ok=True)
+
+    def keep(self, spool: Path, reply: SandboxReply) -> None:
+        """Let the workspace in a reply, if it has one, replace what was kept."""
+        if reply.archive is not None:
+            self.empty()
+            self.archive = KeptArchive(spool, reply.archive)
+
+    def empty(self) -> None:
+        """Keep nothing of the workspace."""
+        if self.archive is not None:
+            self.archive.path.unlink()
+            self.archive = None
+
+    def hand_out(
+        self, spool: Path, parts: Iterable[FilePart]
+    ) -> tuple[SandboxFile, ...]:
+        """Copy files that a run wrote, each to a path of its own."""
+        files = tuple(self._copied(spool, part) for part in parts)
+        self._files += [file.path for file in files]
+        self._make_room()
+        return files
+
+    def _copied(self, spool: Path, part: FilePart) -> SandboxFile:
+        path = self._new_path()
+        _copy(part, spool, path)
+        name = _printable(part.name)
+        media_type, _ = mimetypes.guess_type(name)
+        return SandboxFile(name, media_type or "application/octet-stream", path)
+
+    def remove(self) -> None:
+        """Remove it with the files that were handed out."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _make_room(self) -> None:
+        """Remove the oldest of the files that were handed out, if they are too many."""
+        sizes = [path.stat().st_size for path in self._files]
+        while sum(sizes) > self._limits.disk:
+            sizes.pop(0)
+            self._files.pop(0).unlink()
+
+
+class Workspaces:
+    """The workspaces of all chats, each lent to one run at a time."""
+
+    def __init__(self, limits: SandboxLimits) -> None:
+        """Make nothing yet."""
+        self._limits = limits
+        self._root: WorkspaceRoot | None = None
+        self._kept: dict[Hashable, Workspace] = {}
+        self._timers: dict[Hashable, asyncio.TimerHandle] = {}
+        self._numbers = count(1)
+        self._is_closed = False
+
+    @asynccontextmanager
+    async def lend(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
+        """Lend a chat's workspace; without a chat a fresh one. Raises SandboxClosed."""
+        chat: Hashable = chat_id or object()
+        workspace = self._borrow(chat)
+        try:
+            async with workspace.lock:
+                if self._is_closed:
+                    raise SandboxClosed
+                yield workspace
+        finally:
+            workspace.borrowers -= 1
+            self._return(chat, workspace)
+
+    def _borrow(self, chat: Hashable) -> Workspace:
+        if self._is_closed:
+            raise SandboxClosed
+        if chat in self._timers:
+            self._timers.pop(chat).cancel()
+        workspace = self._kept.pop(chat, None) or self._new_workspace()
+        self._kept[chat] = workspace  # the last of all: it was used last
+        workspace.borrowers += 1
+        return workspace
+
+    def _new_workspace(self) -> Workspace:
+        self._root = self._root or WorkspaceRoot()
+        folder = self._root.path / str(next(self._numbers))
+        folder.mkdir()
+        return Workspace(folder, self._limits)
+
+    def _return(self, chat: Hashable, workspace: Workspace) -> None:
+        """Begin to count the idle time; forget those that were not used for longest."""
+        if workspace.borrowers or self._is_closed:
+            return
+        loop = asyncio.get_running_loop()
+        seconds = self._limits.idle_seconds
+        self._timers[chat] = loop.call_later(seconds, self._forget, chat)
+        surplus = len(self._kept) - self._limits.chats
+        idle = [one for one in self._kept if one in self._timers]
+        for oldest in idle[: max(0, surplus)]:
+            self._forget(oldest)
+
+    def _forget(self, chat: Hashable) -> None:
+        self._timers.pop(chat).cancel()
+        self._kept.pop(chat).remove()
+
+    def shut(self) -> None:
+        """Lend nothing any more."""
+        self._is_closed = True
+
+    async def close(self) -> None:
+        """Remove all workspaces, once those that are lent have come back."""
+        self.shut()
+        for timer in self._timers.values():
+            timer.cancel()
+        for workspace in self._kept.values():
+            async with workspace.lock:
+                pass
+        self._kept.clear()
+        if self._root is not None:
+            self._root.close()
+            self._root = None
+
+
+def _copy(part: FilePart, source: Path, target: Path) -> None:
+    left = part.size
+    with source.open("rb") as spool, target.open("wb") as file:
+        spool.seek(part.start)
+        while left:
+            left -= file.write(spool.read(min(left, MEBIBYTE)))
+
+
+def _printable(name: str) -> str:
+    """Return the last part of a path, fit for being shown."""
+    last = name.rsplit("/", 1)[-1]
+    return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
+
+
+# toolbox.sandbox_answers ==============================================================
+# What a model is told of a run in the sandbox.
+
+_STOP_SENTENCES = {
+    "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
+    "output": "The code was stopped: it printed more than {0.output} bytes.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxAnswer:
+    """The answer of a tool: a text for the model, files for the host to store."""
+
+    text: str
+    failed: bool = False
+    files: tuple[SandboxFile, ...] = ()
+
+
+def failed_in_sandbox(sentence: str) -> SandboxAnswer:
+    """Return the answer of a call that came to nothing."""
+    return SandboxAnswer(f"Error: {sentence}", failed=True)
+
+
+def sandbox_answer(
+    reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
+) -> SandboxAnswer:
+    """Return what to tell of an answer that came out of the sandbox."""
+    answer = reply.answer
+    notes = " ".join(_notes(answer, limits))
+    match answer:
+        case {"refused": str(reason)}:
+            return failed_in_sandbox(reason)
+        case {"damaged": _}:
+            return failed_in_sandbox(
+                "An earlier run damaged the workspace, which is empty now. Call again."
+            )
+        case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
+            failed = bool(status or answer.get("stopped"))
+            return SandboxAnswer(_told_of_run(reply, notes), failed, files)
+        case {"listed": list(listed)}:
+            return SandboxAnswer(f"{_json_text(listed)} {notes}".strip())
+        case {"text": str(text)}:
+            return SandboxAnswer(f"{text}\n\n{notes}" if notes else text)
+        case {"given": _, "size": size}:
+            told = f"It is no text; the user is shown the file of {size} bytes."
+            return SandboxAnswer(told, files=files)
+        case {"done": str(done)}:
+            failed = "unkept" in answer
+            return SandboxAnswer(notes if failed else done, failed)
+    return failed_in_sandbox("The sandbox gave an answer that makes no sense.")
+
+
+def _told_of_run(reply: SandboxReply, notes: str) -> str:
+    answer = reply.answer
+    told = {
+        "stdout": answer["stdout"],
+        "stderr": answer["stderr"],
+        "result": _result_value(answer["result"]),
+        "files": [part.name for part in reply.changed],
+    }
+    return _json_text({**told, "note": notes} if notes else told)
+
+
+def _result_value(result: object) -> object:
+    """Return the value of the last expression, or the text that stands for it."""
+    try:
+        wire = json.loads(str(result)) if result else {}
+    except (ValueError, RecursionError):
+        return None
+    return wire.get("json", wire.get("repr")) if isinstance(wire, dict) else None
+
+
+def _notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
+    """Yield a sentence for each thing that is not as one would expect."""
+    if stopped := answer.get("stopped"):
+        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
+    status = answer.get("status")
+    if isinstance(status, int) and status < 0:
+        yield f"The code was ended by signal {-status}."
+    if "unkept" in answer:
+        yield (
+            f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
+            "it was before."
+        )
+    if dropped := answer.get("dropped"):
+        yield f"Neither files nor folders, and not kept: {_json_text(dropped)}."
+    if answer.get("whole") is False:
+        yield f"[The file goes on: it has {answer.get('size')} bytes.]"
+    if more := answer.get("more") or answer.get("unlisted"):
+        yield f"{more} more are not listed."
+
+
+def _json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# toolbox.sandbox_specs ================================================================
+# The tools of the sandbox as a model sees them, with what each asks of it.
+
+SandboxSpec = dict[str, Any]
+
+
+class SandboxMisused(Exception):
+    """The arguments of a call are not as its tool wants them."""
+
+
+_WORKSPACE = (
+    "The workspace is the folder /work. It lives as long as the chat is used and is "
+    "shared by all tools whose names begin with python_ or sandbox_."
+)
+_PATH_SCHEMA = {
+    "type": "string",
+    "description": "A path in the workspace, like plots/a.png.",
+}
+_CODE_SCHEMA = {"type": "string", "description": "The Python code."}
+_DEPENDENCIES = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "Packages to install for this run, like numpy or pandas==2.2.",
+}
+_CONTENT_SCHEMA = {"type": "string", "description": "The whole new text of the file."}
+
+_RUN_DESCRIPTION = (
+    "Runs Python code in a sandbox without network. Each run is a fresh process: only "
+    "files in the workspace, which is the current folder, outlive it. Returns JSON with "
+    "what was printed (stdout, stderr), the value of the last expression (result), and "
+    "the files that were written, which the user is shown. " + _WORKSPACE
+)
+_FILE_TOOLS = {
+    "sandbox_fs_list": (
+        "list",
+        "Lists a folder of the workspace.",
+        {"path": _PATH_SCHEMA},
+    ),
+    "sandbox_fs_read": (
+        "read",
+        "Reads a text file of the workspace; any other file is shown to the user.",
+        {"path": _PATH_SCHEMA},
+    ),
+    "sandbox_fs_write": (
+        "write",
+        "Writes a text file in the workspace, with the folders above it.",
+        {"path": _PATH_SCHEMA, "content": _CONTENT_SCHEMA},
+    ),
+    "sandbox_fs_mkdir": (
+        "mkdir",
+        "Makes a folder in the workspace, with those above it.",
+        {"path": _PATH_SCHEMA},
+    ),
+    "sandbox_fs_remove": (
+        "remove",
+        "Removes a file of the workspace, or a folder with all that it holds.",
+        {"path": _PATH_SCHEMA},
+    ),
+}
+
+
+def sandbox_specs(with_dependencies: bool) -> list[SandboxSpec]:
+    """Return name, description and parameters of each tool."""
+    run = {
+        "code": _CODE_SCHEMA,
+        **({"dependencies": _DEPENDENCIES} if with_dependencies else {}),
+    }
+    specs = [_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"])]
+    for name, (_, description, properties) in _FILE_TOOLS.items():
+        specs.append(_sandbox_spec(name, description, properties, list(properties)))
+    return specs
+
+
+def _sandbox_spec(
+    name: str, description: str, properties: Mapping[str, Any], required: list[str]
+) -> SandboxSpec:
+    parameters = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": required,
+        "additionalProperties": False,
+    }
+    return {"name": name, "description": description, "parameters": parameters}
+
+
+def sandbox_request(
+    name: str, arguments: Mapping[str, Any], with_dependencies: bool
+) -> dict[str, Any]:
+    """Return what a call asks of the sandbox; raises SandboxMisused."""
+    if name == "python_execute":
+        return _run_request(arguments, with_dependencies)
+    if name not in _FILE_TOOLS:
+        raise SandboxMisused(f"There is no tool named {name}.")
+    operation, _, properties = _FILE_TOOLS[name]
+    given = {key: arguments.get(key) for key in properties}
+    for key, value in given.items():
+        if not isinstance(value, str):
+            raise SandboxMisused(f"{name} needs {key}, a text.")
+    return {"operation": operation, **given}
+
+
+def _run_request(
+    arguments: Mapping[str, Any], with_dependencies: bool
+) -> dict[str, Any]:
+    code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
+    if not isinstance(code, str):
+        raise SandboxMisused("python_execute needs code, a text.")
+    if not isinstance(dependencies, list) or not all(
+        isinstance(one, str) for one in dependencies
+    ):
+        raise SandboxMisused("dependencies is a list of names.")
+    if dependencies and not with_dependencies:
+        raise SandboxMisused("No packages can be installed here; do without.")
+    return {"operation": "run", "code": code, "dependencies": dependencies}
+
+
+# toolbox.sandbox ======================================================================
+# The code interpreter's tools, offered only where a sandbox holds.
+#
+# What an agent needs of them: `specs()`, then `call()` for each call, `close()` at the
+# end.
+
+_CONTAINER_IMAGE = "python:3.12-slim"
+
+
+def usual_backends(
+    wheels: str = "", image: str = _CONTAINER_IMAGE
+) -> list[SandboxBackend]:
+    """Return the ways to a sandbox in the order in which they are tried.
+
+    `image` is what containers are made of: one that is there, with a `python3` in it.
+    """
+    return [
+        *(Bubblewrap(python, wheels) for python in interpreters()),
+        *(Containers(client, image, wheels) for client in ("docker", "podman")),
+    ]
+
+
+class SandboxTools:
+    """The tools of one server; `chat_id` tells the chats' workspaces apart.
+
+    Whoever calls vouches for the chat: who knows its id works in its workspace.
+    """
+
+    def __init__(
+        self,
+        limits: SandboxLimits | None = None,
+        wheels: str = "",
+        log: Callable[[str], object] = str,
+        backends: Iterable[SandboxBackend] | None = None,
+    ) -> None:
+        """Try nothing yet; `wheels` is the folder that dependencies come out of."""
+        self._limits = limits or SandboxLimits()
+        self._with_dependencies = bool(wheels)
+        self._log = log
+        self._backends = usual_backends(wheels) if backends is None else backends
+        self._workspaces = Workspaces(self._limits)
+        self._slots = asyncio.Semaphore(self._limits.at_once)
+        self._looking = asyncio.Lock()
+        self._has_looked = False
+        self._sandbox: Sandbox | None = None
+
+    async def specs(self) -> list[SandboxSpec]:
+        """Return name, description and parameters of each tool; none, no sandbox.
+
+        The first time looks for a sandbox; why there is none is logged once.
+        """
+        has_sandbox = await self._find() is not None
+        return sandbox_specs(self._with_dependencies) if has_sandbox else []
+
+    async def call(
+        self, chat_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> SandboxAnswer:
+        """Run a tool; cancelling the call ends the run."""
+        try:
+            request = sandbox_request(name, arguments, self._with_dependencies)
+            sandbox = await self._find()
+            if sandbox is None:
+                return failed_in_sandbox("There is no sandbox on this server.")
+            async with self._workspaces.lend(chat_id) as workspace, self._slots:
+                return await self._answer(sandbox, request, workspace)
+        except SandboxMisused as bad:
+            return failed_in_sandbox(str(bad))
+        except SandboxClosed:
+            return failed_in_sandbox("The sandbox was closed.")
+        except RunStopped as stopped:
+            return failed_in_sandbox(
+                f"The run was stopped, because {stopped}. The workspace is as it was."
+            )
+        except (SandboxMissing, SandboxSilent, OSError) as silent:
+            self._log(f"A run in the sandbox gave no answer: {silent}")
+            return failed_in_sandbox("The run ended without an answer.")
+
+    async def close(self) -> None:
+        """End what runs, then remove all workspaces."""
+        self._workspaces.shut()
+        if self._sandbox is not None:
+            await self._sandbox.stop()
+        await self._workspaces.close()
+
+    async def _answer(
+        self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
+    ) -> SandboxAnswer:
+        with workspace.spool() as spool:
+            reply = await sandbox.ask(request, workspace.archive, spool)
+            files = workspace.hand_out(spool, reply.changed[: self._limits.returned])
+            workspace.keep(spool, reply)
+            if "damaged" in reply.answer:
+                workspace.empty()
+            return sandbox_answer(reply, files, self._limits)
+
+    async def _find(self) -> Sandbox | None:
+        """Return the sandbox, which the first call looks for."""
+        async with self._looking:
+            if not self._has_looked:
+                self._sandbox = await self._look()
+                self._has_looked = True
+        return self._sandbox
+
+    async def _look(self) -> Sandbox | None:
+        async with self._workspaces.lend("") as workspace:
+            with workspace.spool() as spool:
+                try:
+                    return await find_sandbox(self._backends, self._limits, spool)
+                except SandboxMissing as missing:
+                    self._log(f"The tools of the sandbox are not offered: {missing}.")
+        return None
+
+
+# toolbox.event_texts ==================================================================
+# Bytes of an event stream in, the data of its events out.
+
+
+class EventTexts:
+    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        characters = getincrementaldecoder("utf-8")("replace")
+        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
+        self._line: list[str] = []
+        self._event: list[str] = []
+
+    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
+        """Yield the data of the events that `piece` completes.
+
+        A carriage return counts when the next character, or the end, is there.
+        """
+        first, *more = self._decoder.decode(piece, is_last).split("\n")
+        self._line.append(first)
+        for begun in more:
+            line = "".join(self._line)
+            self._line = [begun]
+            if line.startswith("data:"):
+                self._event.append(line[5:].removeprefix(" "))
+            elif not line and self._event:
+                yield "\n".join(self._event)
+                self._event = []
+
+
+# toolbox.json_rpc =====================================================================
+# Messages of JSON-RPC 2.0, as MCP uses them.
+
+RpcMessage = dict[str, Any]
+
+_NO_METHOD = -32601
+
+
+def rpc_request(number: int, method: str, params: Mapping[str, Any]) -> RpcMessage:
+    """Return a request, which is answered under its number."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
+
+
+def rpc_notification(method: str, **params: Any) -> RpcMessage:
+    """Return a message that nobody answers."""
+    return {
+        "jsonrpc": "2.0",
+        "method": method,
+        **({"params": params} if params else {}),
+    }
+
+
+def rpc_messages(text: str) -> list[RpcMessage]:
+    """Return the messages of a text, which may be several in a list.
+
+    Raises ValueError for anything else.
+    """
+    try:
+        given = json.loads(text)
+    except RecursionError:
+        raise ValueError from None
+    rows = given if isinstance(given, list) else [given]
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError
+    return rows
+
+
+def rpc_text(message: RpcMessage) -> bytes:
+    """Return a message as it is sent, in one line."""
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", errors="replace")
+
+
+def is_answer_to(message: RpcMessage, request: RpcMessage) -> bool:
+    """Say whether a message is the answer to a request."""
+    number = message.get("id")
+    is_ours = isinstance(number, int) and number == request["id"]
+    return is_ours and "method" not in message
+
+
+def rpc_reply(message: RpcMessage) -> RpcMessage | None:
+    """Return what a request of the other side is answered with; None for no request.
+
+    We are there, which is all that we can do for it.
+    """
+    if "method" not in message or message.get("id") is None:
+        return None
+    head = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] == "ping":
+        return {**head, "result": {}}
+    return {**head, "error": {"code": _NO_METHOD, "message": "Method not found"}}
+
+
+# toolbox.mcp_wire =====================================================================
+# What an MCP session needs of the way to its server.
+
+MOST_ASIDES = 1_000
+"""How many messages a server may send that answer nothing, before it has failed."""
+
+
+class SessionExpired(Exception):
+    """The server does not know the session any more; nothing of the message was done."""
+
+
+class McpWire(Protocol):
+    """A way to one server: over HTTP, or to a child's stdin."""
+
+    version: str
+    """What was agreed on in the handshake; empty before it."""
+
+    async def open(self) -> None:
+        """Begin anew; raises RemoteFailed."""
+
+    async def ask(self, request: RpcMessage) -> RpcMessage:
+        """Return the answer to a request; raises RemoteFailed, SessionExpired.
+
+        What the server asks meanwhile is answered.
+        """
+
+    async def tell(self, notification: RpcMessage) -> None:
+        """Send what is not answered; raises RemoteFailed, SessionExpired."""
+
+    async def close(self) -> None:
+        """End the session; nothing is left."""
+
+
+# toolbox.remote_tools =================================================================
+# A tool that another server runs: what is taken of it, how it is offered here.
+
+MOST_TOOLS = 128
+"""Of one server; more would only confuse a model."""
+LARGEST_ANSWER = 8 * 1024 * 1024
+"""In bytes; a file of 5 MB, which is the most that is shown, fits in as base64."""
+
+_LARGEST_SCHEMA = 50_000
+_DEEPEST_SCHEMA = 40
+_LONGEST_DESCRIPTION = 4_000
+_LONGEST_NAME = 64
+_SHORTEST_HIDDEN = 6
+_BARRED = re.compile(r"[^A-Za-z0-9_-]")
+
+Execute = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+_Got = TypeVar("_Got")
+
+
+class RemoteFailed(Exception):
+    """Another server did not do what was asked; says nothing that it must not."""
+
+
+class RemoteSlow(RemoteFailed):
+    """The server took too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSpec:
+    """What a server says of one of its tools; `args` is the schema of its arguments."""
+
+    own_name: str
+    description: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """A tool as the agent is offered it."""
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    run: Execute = field(repr=False)
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        """Let the server run it; raises RemoteFailed."""
+        return await self.run(args)
+
+
+async def in_time(work: Awaitable[_Got], seconds: float, name: str) -> _Got:
+    """Return what a server gives within its time; raises RemoteSlow."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        raise RemoteSlow(f"{name} did not answer within {seconds:g} s.") from None
+
+
+def remote_tool(label: str, spec: RemoteSpec, run: Execute) -> RemoteTool:
+    """Return a tool under the name of its server and its own."""
+    name = _BARRED.sub("_", f"{label}_{spec.own_name}")[:_LONGEST_NAME]
+    description = shortened(spec.description, _LONGEST_DESCRIPTION)
+    return RemoteTool(name, description, spec.args, run)
+
+
+def with_own_names(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
+    """Return the tools, those whose name is taken under another."""
+    found: dict[str, RemoteTool] = {}
+    for tool in tools:
+        name, number = tool.name, 1
+        while name in found:
+            number += 1
+            name = f"{tool.name[: _LONGEST_NAME - 4]}_{number}"
+        found[name] = replace(tool, name=name)
+    return tuple(found.values())
+
+
+def allows_tool(allowed: Iterable[str] | None, name: str) -> bool:
+    """Say whether a tool is among those that may be used; None allows all."""
+    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
+
+
+def failed_result(text: str) -> dict[str, Any]:
+    """Return what the model is told of a call that failed, as MCP would say it."""
+    return {"isError": True, "content": [{"type": "text", "text": text}]}
+
+
+def is_modest(schema: object) -> bool:
+    """Say whether a schema is small enough to be sent with every request."""
+    if not _is_flat(schema, _DEEPEST_SCHEMA):
+        return False
+    return len(json.dumps(schema, default=str)) <= _LARGEST_SCHEMA
+
+
+def _is_flat(value: object, levels: int) -> bool:
+    inner: Iterable[object] = ()
+    if isinstance(value, Mapping):
+        inner = value.values()
+    elif isinstance(value, list):
+        inner = value
+    return levels > 0 and all(_is_flat(one, levels - 1) for one in inner)
+
+
+def shortened(text: str, characters: int) -> str:
+    """Return a text without what goes beyond a number of characters."""
+    return text if len(text) <= characters else f"{text[:characters]} [...]"
+
+
+def with_secrets_hidden(text: str, secrets: Iterable[str]) -> str:
+    """Return a text that a server sent without the secrets that we sent to it.
+
+    Those of fewer than six characters would be found in ordinary words.
+    """
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_HIDDEN:
+            text = text.replace(secret, "[redacted]")
+            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
+    return text
+
+
+# toolbox.remote_http ==================================================================
+# The connections of the tools to other servers, and how much is read from them.
+#
+# A connection follows no redirection, keeps no cookie, asks no proxy, and takes nothing
+# that is compressed: a few bytes of that can stand for gigabytes.
+
+_CONNECT_SECONDS = 10.0
+
+
+class RemoteConnection:
+    """The connections of one run to one server; `name` is what people call it."""
+
+    def __init__(self, name: str) -> None:
+        """Open nothing yet."""
+        self._name = name
+        self._session: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request, lend its response; raises RemoteFailed.
+
+        Leaving early closes the connection. It is up to the caller to end a wait.
+        """
+        try:
+            response = await self._opened().request(
+                method,
+                url,
+                headers={"Accept-Encoding": "identity", **headers},
+                data=body,
+                allow_redirects=False,
+            )
+            try:
+                yield response
+            finally:
+                response.close()  # nothing happens when it was read to its end
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise RemoteFailed(
+                f"{self._name} cannot be reached, or its answer broke off."
+            ) from None
+
+    async def pieces(
+        self, response: aiohttp.ClientResponse, most: int
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a body as it comes; raises RemoteFailed for one that is too long."""
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise RemoteFailed(f"{self._name} sent a compressed answer, unasked.")
+        left = most
+        async for piece in response.content.iter_any():
+            left -= len(piece)
+            if left < 0:
+                raise RemoteFailed(f"{self._name} sent more than {most} bytes.")
+            yield piece
+
+    async def body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
+        """Return a whole body; raises RemoteFailed for one that is too long."""
+        return b"".join([piece async for piece in self.pieces(response, most)])
+
+    async def beginning(
+        self, response: aiohttp.ClientResponse, most: int
+    ) -> tuple[bytes, bool]:
+        """Return no more of a body than that, with whether it is all."""
+        taken: list[bytes] = []
+        async with aclosing(self.pieces(response, LARGEST_ANSWER)) as pieces:
+            async for piece in pieces:
+                taken.append(piece)
+                if sum(map(len, taken)) > most:
+                    return b"".join(taken)[:most], False
+        return b"".join(taken), True
+
+    async def close(self) -> None:
+        """Close what is open."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_CONNECT_SECONDS
+                ),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+# toolbox.server_rows ==================================================================
+# An entry of a server as an administrator types it, with what can be wrong in it.
+
+_EXPECTED: Mapping[str, str] = {
+    "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
+    "underscores",
+    "server_url": "an address that begins with http:// or https:// and holds no "
+    "password",
+    "base_url": "an address that begins with http:// or https:// and holds no password",
+    "authorization": "a text",
+    "headers": "a JSON object of texts",
+    "allowed_tools": "a list of names",
+    "timeout": "a number of seconds from 1 to 600",
+    "command": "a list of texts, the program first",
+    "env": "a JSON object of texts",
+}
+_ENTRY_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+
+
+def is_web_address(text: str) -> bool:
+    """Say whether a text is an http or https address, without a password in it."""
+    try:
+        parts = urlsplit(text)
+        is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:  # brackets without an address, a port that is no number
+        return False
+    one_word = text.split() == [text]
+    return is_sound and one_word and parts.scheme in ("http", "https")
+
+
+def is_label(text: object) -> bool:
+    """Say whether a text can be the label of a server."""
+    return isinstance(text, str) and bool(_ENTRY_LABEL.fullmatch(text))
+
+
+Texts = Mapping[str, str]
+
+
+class ServerRow(BaseModel):
+    """An entry as it is typed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    server_label: str
+    authorization: str | None = None
+    headers: Texts = {}
+    allowed_tools: list[str] | None = None
+    timeout: float = Field(default=60.0, ge=1, le=600)
+
+    @field_validator("server_label", "server_url", "base_url", check_fields=False)
+    @classmethod
+    def _refuse_what_is_none(cls, text: str, about: ValidationInfo) -> str:
+        is_fine = is_label if about.field_name == "server_label" else is_web_address
+        if not is_fine(text):
+            raise ValueError
+        return text
+
+
+class McpRow(ServerRow):
+    """An MCP server as it is typed."""
+
+    server_url: str | None = None
+    command: list[str] = []
+    env: Texts = {}
+
+
+class OpenApiRow(ServerRow):
+    """A server with an OpenAPI document as it is typed."""
+
+    server_url: str
+    base_url: str | None = None
+
+
+def row_misfit(error: ValidationError) -> str:
+    """Return what is wrong, of the first key of which something is."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    key = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        named = f" ({key})" if key.isidentifier() and len(key) <= 40 else ""
+        return f"it has a key that is not known here{named}"
+    if first["type"] == "missing":
+        return f"it has no {key}"
+    return f"its {key} is not {_EXPECTED[key]}"
+
+
+# toolbox.server_entries ===============================================================
+# Servers of tools as an administrator names them in JSON, one entry each.
+#
+# An entry that cannot be used is left out alone, with a sentence that says why; no
+# sentence quotes a value, because any may be a secret. The keys are those of the API's
+# own MCP tool, as far as it has them.
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+Reveal = Callable[[str], str | None]
+"""Gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other text as
+it is; None for what cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEntry:
+    """One server; `allowed` are patterns of its tools' own names, None allows all.
+
+    An MCP server has a `url` or a `command`. `base_url` is where the calls of an
+    OpenAPI document go, if it is to be another place than the document says; `secrets`
+    must not be told by anything that the server sends.
+    """
+
+    label: str
+    url: str = field(default="", repr=False)
+    base_url: str = field(default="", repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    allowed: tuple[str, ...] | None = None
+    seconds: float = 60.0
+    command: tuple[str, ...] = field(default=(), repr=False)
+    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEntries:
+    """The servers that can be used, and what is wrong with the others."""
+
+    entries: tuple[ServerEntry, ...] = ()
+    complaints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EntryReading:
+    """How the entries of a valve are read; `starts_programs` allows a `command`."""
+
+    valve: str
+    row: type[McpRow] | type[OpenApiRow]
+    reveal: Reveal
+    starts_programs: bool = False
+
+    def read(self, text: str) -> ServerEntries:
+        """Return the entries of a JSON list, or of a single JSON object."""
+        try:
+            given = json.loads(text) if text.strip() else []
+        except (ValueError, RecursionError):
+            return ServerEntries(complaints=(self._sentence("it is no JSON"),))
+        entries: dict[str, ServerEntry] = {}
+        complaints: list[str] = []
+        for number, row in enumerate(given if isinstance(given, list) else [given], 1):
+            try:
+                entry = self._entry(row)
+                if entry.label.lower() in entries:
+                    raise _EntryWrong("its server_label is not its own")
+                entries[entry.label.lower()] = entry
+            except _EntryWrong as wrong:
+                name = _name_of(row) or f"server {number}"
+                what = f"{name} is left out, because {wrong}"
+                complaints.append(self._sentence(what))
+        return ServerEntries(tuple(entries.values()), tuple(complaints))
+
+    def _sentence(self, what: str) -> str:
+        return (
+            f"{self.valve}: {what}. An administrator can correct it in the valves of "
+            "this pipeline; until then, chats go on without."
+        )
+
+    def _entry(self, given: object) -> ServerEntry:
+        if not isinstance(given, dict):
+            raise _EntryWrong("it is no JSON object")
+        said = {key: value for key, value in given.items() if value is not None}
+        try:
+            row = self.row.model_validate(said)
+        except ValidationError as error:
+            raise _EntryWrong(row_misfit(error)) from None
+        command: tuple[str, ...] = ()
+        typed: Texts = {}
+        if isinstance(row, McpRow):
+            self._check_target(row)
+            command, typed = tuple(row.command), row.env
+        token = {"": row.authorization} if row.authorization else {}
+        tokens = [text for _, text in self._revealed("authorization", token)]
+        headers = [("Authorization", f"Bearer {text}") for text in tokens]
+        headers += self._revealed("headers", row.headers)
+        environment = tuple(self._revealed("env", typed))
+        known = {*row.headers.values(), *typed.values()}
+        sent = [text for _, text in (*headers, *environment) if text not in known]
+        return ServerEntry(
+            label=row.server_label,
+            url=row.server_url or "",
+            base_url=row.base_url or "" if isinstance(row, OpenApiRow) else "",
+            headers=tuple(headers),
+            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
+            seconds=row.timeout,
+            command=command,
+            environment=environment,
+            secrets=(*sent, *tokens),
+        )
+
+    def _check_target(self, row: McpRow) -> None:
+        if bool(row.server_url) == bool(row.command):
+            raise _EntryWrong("it needs a server_url or a command, one of them")
+        if row.command and not self.starts_programs:
+            raise _EntryWrong("it starts a program, which the valves do not allow")
+
+    def _revealed(self, key: str, texts: Texts) -> Iterator[tuple[str, str]]:
+        for name, text in texts.items():
+            if key == "headers" and not _HEADER_NAME.fullmatch(name):
+                raise _EntryWrong("a name among its headers is no header's name")
+            meant = self.reveal(text)
+            if meant is None:
+                raise _EntryWrong(f"a secret that its {key} refers to cannot be read")
+            if not meant.isprintable():
+                raise _EntryWrong(f"its {key} hold what cannot be sent")
+            yield name, meant
+
+
+class _EntryWrong(Exception):
+    """An entry cannot be used; says why, without a value."""
+
+
+def _name_of(row: object) -> str:
+    label = row.get("server_label") if isinstance(row, dict) else None
+    return str(label) if is_label(label) else ""
+
+
+# toolbox.mcp_http =====================================================================
+# The way to an MCP server over streamable HTTP (revision 2025-06-18).
+
+_SESSION = "Mcp-Session-Id"
+
+
+class McpHttp:
+    """One session with a server, if the server has sessions."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
+        self.version = ""
+        self._entry = entry
+        self._name = f"The MCP server {entry.label}"
+        self._connection = RemoteConnection(self._name)
+        self._session_id = ""
+
+    async def open(self) -> None:
+        """Forget the session; the next answer brings another."""
+        self.version = self._session_id = ""
+
+    async def ask(self, request: RpcMessage) -> RpcMessage:
+        """Post a request; its answer comes as JSON, or somewhere in a stream."""
+        async with self._posted(request) as response:
+            if request["method"] == "initialize":
+                self._session_id = response.headers.get(_SESSION, "")
+            asides = 0
+            async with aclosing(self._messages(response)) as messages:
+                async for message in messages:
+                    if is_answer_to(message, request):
+                        return message
+                    asides += 1
+                    if asides > MOST_ASIDES:
+                        break
+                    await self._reply(message)
+        raise RemoteFailed(f"{self._name} gave no answer to a request.")
+
+    async def tell(self, notification: RpcMessage) -> None:
+        """Post what is not answered."""
+        async with self._posted(notification):
+            pass
+
+    async def _reply(self, message: RpcMessage) -> None:
+        """Answer the server, if it asked; a call that began is not begun again."""
+        reply = rpc_reply(message)
+        try:
+            if reply is not None:
+                await self.tell(reply)
+        except SessionExpired:
+            raise RemoteFailed(f"{self._name} has ended its session.") from None
+
+    async def close(self) -> None:
+        """Tell the server that the session is over, whatever it says to that."""
+        try:
+            if self._session_id:
+                with suppress(RemoteFailed):
+                    url, headers = self._entry.url, self._headers()
+                    async with self._connection.send("DELETE", url, headers):
+                        pass
+        finally:
+            await self._connection.close()
+
+    @asynccontextmanager
+    async def _posted(
+        self, message: RpcMessage
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Post a message, lend the response that says that it was taken."""
+        url, headers = self._entry.url, self._headers()
+        body = rpc_text(message)
+        async with self._connection.send("POST", url, headers, body) as response:
+            if response.status == 404 and _SESSION in headers:
+                raise SessionExpired
+            self._check(response)
+            yield response
+
+    def _headers(self) -> dict[str, str]:
+        ours = {
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+        }
+        if self.version:
+            ours["MCP-Protocol-Version"] = self.version
+        if self._session_id:
+            ours[_SESSION] = self._session_id
+        return {**ours, **dict(self._entry.headers)}
+
+    def _check(self, response: aiohttp.ClientResponse) -> None:
+        """Raise RemoteFailed for a response that is no success."""
+        status = response.status
+        if status in (401, 403):
+            raise RemoteFailed(f"{self._name} does not let us in (HTTP {status}).")
+        if not 200 <= status < 300:
+            raise RemoteFailed(f"{self._name} refused a request (HTTP {status}).")
+
+    async def _messages(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[RpcMessage, None]:
+        """Yield what a response holds; raises RemoteFailed for what is no message."""
+        async with aclosing(self._texts(response)) as texts:
+            async for text in texts:
+                try:
+                    messages = rpc_messages(
+                        with_secrets_hidden(text, self._entry.secrets)
+                    )
+                except ValueError:
+                    raise RemoteFailed(f"{self._name} does not speak MCP.") from None
+                for message in messages:
+                    yield message
+
+    async def _texts(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[str, None]:
+        if response.content_type != "text/event-stream":
+            body = await self._connection.body(response, LARGEST_ANSWER)
+            yield body.decode("utf-8", "replace")
+            return
+        events = EventTexts()
+        async with aclosing(
+            self._connection.pieces(response, LARGEST_ANSWER)
+        ) as pieces:
+            async for piece in pieces:
+                for text in events.feed(piece):
+                    yield text
+        for text in events.feed(b"", is_last=True):
+            yield text
+
+
+# toolbox.mcp_session ==================================================================
+# A session with an MCP server: begun when it is needed, its requests bounded in time.
+
+_REVISION = "2025-06-18"
+_REVISIONS = ("2024-11-05", "2025-03-26", _REVISION, "2025-11-25")
+"""Those in which nothing is different that is used here."""
+_OPENING: Mapping[str, Any] = {
+    "protocolVersion": _REVISION,
+    "capabilities": {},
+    "clientInfo": {"name": "gpt5-agent", "version": "1"},
+}
+_MOST_PAGES = 20
+_PARTING_SECONDS = 5.0
+"""How long the last words to a server may take."""
+
+
+class RpcRefused(Exception):
+    """The server answered with an error; the text is the server's."""
+
+
+class McpSession:
+    """One session; several calls can be under way in it."""
+
+    def __init__(self, entry: ServerEntry, wire: McpWire) -> None:
+        """Open nothing yet."""
+        self._entry = entry
+        self._name = f"The MCP server {entry.label}"
+        self._wire = wire
+        self._numbers = count(1)
+        self._opening = asyncio.Lock()
+        self._opened = 0
+        self._is_open = False
+        self._has_tools = False
+        self._partings: set[asyncio.Task[None]] = set()
+
+    async def tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
+        """Yield the tools as the server describes them; raises RemoteFailed.
+
+        Of a list without end only the beginning.
+        """
+        await self._open()
+        params: dict[str, Any] = {}
+        for _ in range(_MOST_PAGES if self._has_tools else 0):
+            page = await self._asked("tools/list", params)
+            rows = page.get("tools")
+            for row in (rows if isinstance(rows, list) else [])[:MOST_TOOLS]:
+                if isinstance(row, Mapping):
+                    yield row
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor:
+                return
+            params = {"cursor": cursor}
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the result of a tool; raises RemoteFailed, RpcRefused."""
+        await self._open()
+        return await self._asked("tools/call", {"name": name, "arguments": arguments})
+
+    async def close(self) -> None:
+        """Say the last words, then end the session; neither takes long."""
+        try:
+            if self._partings:
+                await asyncio.wait(self._partings, timeout=_PARTING_SECONDS)
+        finally:
+            for parting in self._partings:
+                parting.cancel()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PARTING_SECONDS):
+                    await self._wire.close()
+
+    async def _open(self) -> None:
+        async with self._opening:
+            if not self._is_open:
+                await self._begin()
+
+    async def _begin(self) -> None:
+        """Open the way, agree on a version."""
+        self._is_open = False
+        try:
+            await self._wire.open()
+            answer = await self._answer("initialize", _OPENING)
+            version = answer.get("protocolVersion")
+            if version not in _REVISIONS:
+                raise RemoteFailed(f"{self._name} speaks another version of MCP.")
+            self._wire.version = str(version)
+            ready = rpc_notification("notifications/initialized")
+            await in_time(self._wire.tell(ready), self._entry.seconds, self._name)
+        except (RpcRefused, SessionExpired):
+            raise RemoteFailed(f"{self._name} refused to begin a session.") from None
+        abilities = answer.get("capabilities")
+        self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
+        self._is_open = True
+        self._opened += 1
+
+    async def _asked(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
+        """Return a result; a session that the server has forgotten is begun anew, once."""
+        opened = self._opened
+        try:
+            return await self._answer(method, params)
+        except SessionExpired:
+            async with self._opening:
+                if self._opened == opened:
+                    await self._begin()
+        try:
+            return await self._answer(method, params)
+        except SessionExpired:
+            raise RemoteFailed(f"{self._name} ends its sessions at once.") from None
+
+    async def _answer(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
+        """Return what a request is answered with; one that is given up is called back."""
+        request = rpc_request(next(self._numbers), method, params)
+        try:
+            asking = self._wire.ask(request)
+            answer = await in_time(asking, self._entry.seconds, self._name)
+        except (RemoteSlow, asyncio.CancelledError):
+            if method != "initialize":  # which must not be called back
+                self._call_back(request)
+            raise
+        error = answer.get("error")
+        if isinstance(error, Mapping):
+            raise RpcRefused(str(error.get("message") or "It gave no reason."))
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            raise RemoteFailed(f"{self._name} gave an answer without a result.")
+        return result
+
+    def _call_back(self, request: RpcMessage) -> None:
+        """Tell the server, without waiting for it, that nobody waits for an answer."""
+        parting = asyncio.create_task(self._say_cancelled(request["id"]))
+        self._partings.add(parting)
+        parting.add_done_callback(self._partings.discard)
+
+    async def _say_cancelled(self, number: int) -> None:
+        with suppress(RemoteFailed, SessionExpired):
+            await self._wire.tell(
+                rpc_notification("notifications/cancelled", requestId=number)
+            )
+
+
+# toolbox.mcp_child ====================================================================
+# A program that speaks in lines: started in a group of its own, ended with it.
+
+_GRACE_SECONDS = 2.0
+"""How long a program may take to end by itself once its stdin is closed."""
+_STDOUT = 1
+_INHERITED = ("PATH", "HOME", "LANG")
+"""What a program gets of our environment; the rest may hold keys."""
+
+TakeLine = Callable[[bytes], bool]
+"""Takes a line; False says that enough is enough."""
+
+
+class Child(asyncio.SubprocessProtocol):
+    """One running program; `is_over` says that nothing can come of it any more."""
+
+    def __init__(self, take: TakeLine, ended: Callable[[], object]) -> None:
+        """Give each line to `take`, and call `ended` once after the last."""
+        self.is_over = False
+        self._take = take
+        self._ended = ended
+        self._line = bytearray()
+        self._exited = asyncio.Event()
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take note of the program; called by the loop."""
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+
+    def pipe_data_received(self, _fd: int, data: bytes) -> None:
+        """Take what it wrote; called by the loop."""
+        *lines, begun = data.split(b"\n")
+        for line in lines:
+            whole, self._line = bytes(self._line + line), bytearray()
+            if not self._take(whole):
+                self.kill()
+                return
+        self._line += begun
+        if len(self._line) > LARGEST_ANSWER:
+            self.kill()
+
+    def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
+        """Take note that a pipe is closed; called by the loop."""
+        if fd == _STDOUT:
+            self.is_over = True
+            self._ended()
+
+    def process_exited(self) -> None:
+        """End what it started; called by the loop.
+
+        At once: the number of its group can come to mean another one later.
+        """
+        self.kill()
+        self.is_over = True
+        self._exited.set()
+
+    def write(self, line: bytes) -> None:
+        """Write a line to its stdin, if it still listens."""
+        stdin = self._stdin()
+        if stdin is not None:
+            stdin.write(line + b"\n")
+
+    def kill(self) -> None:
+        """End the program with all that it started."""
+        if self._transport is not None and not self._exited.is_set():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+
+    async def close(self) -> None:
+        """Let it end by itself, or end it."""
+        if self._transport is None:
+            return
+        try:
+            stdin = self._stdin()
+            if stdin is not None:
+                stdin.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GRACE_SECONDS):
+                    await self._exited.wait()
+            self.kill()
+            await self._exited.wait()
+        finally:
+            self.kill()
+            self._transport.close()
+
+    def _stdin(self) -> asyncio.WriteTransport | None:
+        stdin = self._transport and self._transport.get_pipe_transport(0)
+        return stdin if isinstance(stdin, asyncio.WriteTransport) else None
+
+
+async def start_child(
+    child: Child, command: Sequence[str], environment: Mapping[str, str]
+) -> None:
+    """Start a program; raises OSError, ValueError."""
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    await asyncio.get_running_loop().subprocess_exec(
+        lambda: child,
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**inherited, **environment},
+        start_new_session=True,
+    )
+
+
+# toolbox.mcp_stdio ====================================================================
+# The way to an MCP server that is a program on this machine.
+
+
+class McpStdio:
+    """One program, which lives as long as the session."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Start nothing yet."""
+        self.version = ""
+        self._entry = entry
+        self._name = f"The MCP server {entry.label}"
+        self._child: Child | None = None
+        self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
+        self._asides = 0
+        self._end = "has ended"
+
+    async def open(self) -> None:
+        """Start the program; what is left of another one ends."""
+        await self.close()
+        self._child = Child(self._take, self._fail)
+        environment = dict(self._entry.environment)
+        try:
+            await start_child(self._child, self._entry.command, environment)
+        except (OSError, ValueError):
+            raise RemoteFailed(f"{self._name} cannot be started.") from None
+
+    async def ask(self, request: RpcMessage) -> RpcMessage:
+        """Write a request, wait for the line that answers it."""
+        answer: asyncio.Future[RpcMessage] = asyncio.get_running_loop().create_future()
+        self._waiting[request["id"]] = answer
+        try:
+            await self.tell(request)
+            return await answer
+        finally:
+            del self._waiting[request["id"]]
+
+    async def tell(self, notification: RpcMessage) -> None:
+        """Write a line."""
+        if self._child is None or self._child.is_over:
+            raise RemoteFailed(f"{self._name} {self._end}.")
+        self._child.write(rpc_text(notification))
+
+    async def close(self) -> None:
+        """End the program."""
+        if self._child is not None:
+            await self._child.close()
+
+    def _take(self, line: bytes) -> bool:
+        """Take a line of the program; what is no message is a word to nobody."""
+        self._asides += 1
+        text = with_secrets_hidden(line.decode("utf-8", "replace"), self._entry.secrets)
+        try:
+            messages = rpc_messages(text)
+        except ValueError:
+            messages = []
+        for message in messages:
+            self._take_message(message)
+        if self._asides <= MOST_ASIDES:
+            return True
+        self._end = "wrote too much and was ended"
+        return False
+
+    def _take_message(self, message: RpcMessage) -> None:
+        number = message.get("id")
+        waiting = self._waiting.get(number) if isinstance(number, int) else None
+        reply = rpc_reply(message)
+        if reply is not None and self._child is not None:
+            self._child.write(rpc_text(reply))
+        elif waiting is not None and not waiting.done():
+            self._asides = 0
+            waiting.set_result(message)
+
+    def _fail(self) -> None:
+        """Tell those who wait that nothing comes any more."""
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(RemoteFailed(f"{self._name} {self._end}."))
+
+
+# toolbox.mcp ==========================================================================
+# The tools of an MCP server, as the agent is offered them.
+
+_LONGEST_REASON = 500
+_PARTS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+"""What MCP knows; other parts mean something to the agent, which a server must not
+say: `file` names one of ours."""
+
+
+class McpServer:
+    """One server, for one run; nothing is opened before it is needed."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
+        self._entry = entry
+        wire: McpWire = McpStdio(entry) if entry.command else McpHttp(entry)
+        self._session = McpSession(entry, wire)
+
+    async def offered(self) -> tuple[RemoteSpec, ...]:
+        """Return what the server offers, each name once; raises RemoteFailed."""
+        found: dict[str, RemoteSpec] = {}
+        try:
+            async with aclosing(self._session.tools()) as rows:
+                async for row in rows:
+                    spec = _spec(row)
+                    if spec is not None and self._allows(spec):
+                        found.setdefault(spec.own_name, spec)
+                    if len(found) == MOST_TOOLS:
+                        break
+        except RpcRefused:
+            label = self._entry.label
+            raise RemoteFailed(
+                f"The MCP server {label} does not list its tools."
+            ) from None
+        return tuple(found.values())
+
+    def tool(self, spec: RemoteSpec) -> RemoteTool:
+        """Return a tool that the server runs."""
+        return remote_tool(self._entry.label, spec, partial(self._call, spec.own_name))
+
+    async def close(self) -> None:
+        """End the session."""
+        await self._session.close()
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
+        try:
+            return _mcp_result(await self._session.call(name, arguments))
+        except RpcRefused as refused:
+            reason = shortened(str(refused), _LONGEST_REASON)
+            return failed_result(reason)
+
+    def _allows(self, spec: RemoteSpec) -> bool:
+        return allows_tool(self._entry.allowed, spec.own_name)
+
+
+def _spec(row: Mapping[str, Any]) -> RemoteSpec | None:
+    """Return a tool as a server describes it, or None for what is none."""
+    name, schema = row.get("name"), row.get("inputSchema")
+    if not isinstance(name, str) or not name:
+        return None
+    if not isinstance(schema, dict) or not is_modest(schema):
+        return None
+    args = {"type": "object", "properties": {}, **schema}
+    return RemoteSpec(name, str(row.get("description") or row.get("title") or ""), args)
+
+
+def _mcp_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result with the parts that MCP knows, or with what stands for them."""
+    content = result.get("content")
+    rows = content if isinstance(content, list) else []
+    parts = [
+        _part(row)
+        for row in rows
+        if isinstance(row, Mapping) and row.get("type") in _PARTS
+    ]
+    if not parts and result.get("structuredContent") is not None:
+        parts = [{"type": "json", "json": result["structuredContent"]}]
+    told = parts or [{"type": "text", "text": "The tool has run; it returned nothing."}]
+    return {"isError": result.get("isError") is True, "content": told}
+
+
+def _part(row: Mapping[str, Any]) -> dict[str, Any]:
+    kind = "blob" if row["type"] == "audio" else row["type"]
+    return {**row, "type": kind}
+
+
+# toolbox.openapi_answers ==============================================================
+# What a server answered to a call -> what the model is told of it.
+
+_LONGEST_ERROR = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiAnswer:
+    """An answer: a text, or else the content of a file.
+
+    Without `is_whole` the text is only the beginning.
+    """
+
+    status: int
+    media_type: str
+    text: str = ""
+    content: bytes = b""
+    is_whole: bool = True
+
+    def result(self) -> dict[str, Any]:
+        """Return what the model is told, in MCP's form.
+
+        A value stands in a part of its own: taken as a list of parts it could name
+        files of ours.
+        """
+        if self.status >= 300:
+            reason = shortened(self.text, _LONGEST_ERROR) or "no reason given"
+            return failed_result(f"HTTP {self.status}: {reason}")
+        return {"content": [self._part()]}
+
+    def _part(self) -> dict[str, Any]:
+        if self.content:
+            encoded = base64.b64encode(self.content).decode("ascii")
+            return {"type": "blob", "data": encoded, "mimeType": self.media_type}
+        if self.is_whole and self.media_type.endswith("json"):
+            try:
+                return {"type": "json", "json": json.loads(self.text)}
+            except (ValueError, RecursionError):
+                pass
+        cut = "" if self.is_whole else "\n[the rest is left out]"
+        told = self.text or f"HTTP {self.status}, with no content."
+        return {"type": "text", "text": told + cut}
+
+
+def is_text_type(media_type: str) -> bool:
+    """Say whether what has that type is a text."""
+    return media_type.startswith("text/") or media_type.endswith(("json", "xml"))
+
+
+# toolbox.openapi_schemas ==============================================================
+# Schemas of an OpenAPI document -> schemas that stand alone.
+#
+# What a schema refers to inside the document is put beside it, under `$defs`; nothing is
+# loaded from anywhere else.
+
+_DEEPEST_NODE = 40
+_MOST_DEFINITIONS = 100
+_HOPS = 10
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class SchemaUnusable(Exception):
+    """A schema refers to what is not there, or is too large."""
+
+
+def resolved(node: object, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an object of the document, or the one that it refers to."""
+    for _ in range(_HOPS):
+        if not isinstance(node, Mapping):
+            break
+        if "$ref" not in node:
+            return node
+        node = _pointed_at(node["$ref"], document)
+    raise SchemaUnusable
+
+
+def _pointed_at(reference: object, document: Mapping[str, Any]) -> Any:
+    """Return what a reference points at (RFC 6901, inside the document alone)."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        raise SchemaUnusable
+    node: Any = document
+    for step in unquote(reference[2:]).split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(node, Mapping) or name not in node:
+            raise SchemaUnusable
+        node = node[name]
+    return node
+
+
+class OpenApiSchemas:
+    """The schemas of one tool; `definitions` holds what they refer to."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Take what references are about."""
+        self.definitions: dict[str, Any] = {}
+        self._document = document
+        self._names: dict[str, str] = {}
+
+    def standing_alone(self, node: Any, levels: int = _DEEPEST_NODE) -> Any:
+        """Return a schema whose references lead to `definitions`.
+
+        Raises SchemaUnusable.
+        """
+        if levels == 0:
+            raise SchemaUnusable
+        if isinstance(node, list):
+            return [self.standing_alone(one, levels - 1) for one in node]
+        if not isinstance(node, Mapping):
+            return node
+        if isinstance(node.get("$ref"), str):
+            return {"$ref": f"#/$defs/{self._definition(node['$ref'], levels - 1)}"}
+        return {
+            str(key): self.standing_alone(value, levels - 1)
+            for key, value in node.items()
+        }
+
+    def _definition(self, reference: str, levels: int) -> str:
+        """Return the name under which something is defined from now on."""
+        if reference not in self._names:
+            if len(self._names) == _MOST_DEFINITIONS:
+                raise SchemaUnusable
+            last = _NOT_IN_A_NAME.sub("_", reference.rpartition("/")[2])
+            taken = last in self._names.values()
+            name = f"{last}_{len(self._names)}" if taken else last
+            self._names[reference] = name
+            target = _pointed_at(reference, self._document)
+            self.definitions[name] = self.standing_alone(target, levels)
+        return self._names[reference]
+
+
+# toolbox.openapi_arguments ============================================================
+# The arguments of an OpenAPI operation: what a model gives, where it goes.
+
+_PLACES = ("path", "query", "header")
+_OURS = frozenset(
+    {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
+)
+_SECRET_WORDS = ("auth", "cookie", "forward", "key", "secret", "token", "transfer")
+"""Headers of which a model does not decide: ours, and those that open doors."""
+_EXPLODED = ("form", "deepObject")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiParameter:
+    """A parameter; `argument` is what the tool calls it, `style` how it is written.
+
+    The style `json` is that of a parameter with a media type.
+    """
+
+    argument: str
+    name: str
+    place: str
+    style: str
+    explodes: bool
+
+
+class OpenApiArguments:
+    """The arguments of one operation; `body` is the one that is sent as JSON."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Begin with none."""
+        self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
+        self.body = ""
+        self._document = document
+        self._schemas = OpenApiSchemas(document)
+        self._properties: dict[str, Any] = {}
+        self._required: dict[str, None] = {}
+        self._keys = frozenset(_keys_of(document))
+
+    def schema(self) -> dict[str, Any]:
+        """Return the schema of all arguments."""
+        definitions = self._schemas.definitions
+        return {
+            "type": "object",
+            "properties": self._properties,
+            "required": list(self._required),
+            **({"$defs": definitions} if definitions else {}),
+        }
+
+    def add_parameters(self, rows: object) -> None:
+        """Add parameters; one of an operation takes the place of its path's.
+
+        Raises SchemaUnusable.
+        """
+        for row in rows if isinstance(rows, list) else []:
+            said = resolved(row, self._document)
+            place, name = str(said.get("in")), str(said.get("name"))
+            if self._is_models(place, name):
+                self._add(place, name, said)
+
+    def add_body(self, body: object) -> None:
+        """Add a body of JSON; raises SchemaUnusable for one that has to be another."""
+        if body is None:
+            return
+        said = resolved(body, self._document)
+        media = _json_media(said.get("content"))
+        if media is not None:
+            self.body = self._free_name("body")
+            schema = self._schemas.standing_alone(media.get("schema") or {})
+            self._properties[self.body] = schema
+        if said.get("required") is True:
+            if media is None:
+                raise SchemaUnusable
+            self._required[self.body] = None
+
+    def _is_models(self, place: str, name: str) -> bool:
+        """Say whether a parameter is the model's to give."""
+        if place not in _PLACES or (place, name.lower()) in self._keys:
+            return False
+        low = name.lower()
+        is_closed = low in _OURS or any(word in low for word in _SECRET_WORDS)
+        return place != "header" or not is_closed
+
+    def _add(self, place: str, name: str, said: Mapping[str, Any]) -> None:
+        before = self.parameters.get((place, name))
+        argument = before.argument if before else self._free_name(name, place)
+        media = _json_media(said.get("content"))
+        node = (said if media is None else media).get("schema")
+        schema = self._schemas.standing_alone(node or {"type": "string"})
+        if said.get("description") and "$ref" not in schema:
+            schema = {**schema, "description": str(said["description"])}
+        self._properties[argument] = schema
+        if place == "path" or said.get("required") is True:
+            self._required[argument] = None
+        usual = "form" if place == "query" else "simple"
+        style = str(said.get("style") or usual) if media is None else "json"
+        explodes = said.get("explode", style in _EXPLODED) is True
+        self.parameters[place, name] = OpenApiParameter(
+            argument, name, place, style, explodes
+        )
+
+    def _free_name(self, name: str, place: str = "request") -> str:
+        return f"{place}_{name}" if name in self._properties else name
+
+
+def _json_media(content: object) -> Mapping[str, Any] | None:
+    """Return what is said of a content that is JSON, or None."""
+    for kind, media in (content if isinstance(content, Mapping) else {}).items():
+        name = str(kind).partition(";")[0].strip().lower()
+        is_json = name == "application/json" or name.endswith("+json")
+        if is_json and isinstance(media, Mapping):
+            return media
+    return None
+
+
+def _keys_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield place and name of each key that a document says it wants."""
+    try:
+        parts = resolved(document.get("components"), document)
+        schemes = resolved(parts.get("securitySchemes"), document)
+    except SchemaUnusable:
+        return
+    for scheme in schemes.values():
+        if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
+            yield str(scheme.get("in")), str(scheme.get("name")).lower()
+
+
+# toolbox.openapi_operations ===========================================================
+# An OpenAPI document -> the operations that can be tools.
+
+_METHODS = ("get", "put", "post", "delete", "patch")
+_PATH = re.compile(r"(?:/[^?#]*)+")
+_BRACED = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiOperation:
+    """A tool that is a request; `url` has the parameters of its path in braces.
+
+    `body` is the argument that is sent as JSON, empty for none.
+    """
+
+    spec: RemoteSpec
+    method: str
+    url: str
+    parameters: tuple[OpenApiParameter, ...] = ()
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiDocument:
+    """A document that was found at `url`; its calls go to `base_url`, if there is one."""
+
+    content: Any
+    url: str
+    base_url: str = ""
+
+    def operations(self) -> Iterator[OpenApiOperation]:
+        """Yield the operations that can be called; raises SchemaUnusable.
+
+        One that is elsewhere, or wants a body that is no JSON, is not among them.
+        """
+        if not isinstance(self.content, Mapping):
+            raise SchemaUnusable
+        paths = self.content.get("paths")
+        is_known = str(self.content.get("openapi")).startswith("3.")
+        if not is_known or not isinstance(paths, Mapping):
+            raise SchemaUnusable
+        for path, item in paths.items():
+            for method in _METHODS if _PATH.fullmatch(path) else ():
+                try:
+                    operation = self._operation(path, method, item)
+                except SchemaUnusable:
+                    continue
+                if operation is not None:
+                    yield operation
+
+    def _operation(
+        self, path: str, method: str, item: object
+    ) -> OpenApiOperation | None:
+        """Return an operation, if there is one; raises SchemaUnusable."""
+        holder = resolved(item, self.content)
+        if method not in holder:
+            return None
+        said = resolved(holder[method], self.content)
+        arguments = OpenApiArguments(self.content)
+        arguments.add_parameters(holder.get("parameters"))
+        arguments.add_parameters(said.get("parameters"))
+        arguments.add_body(said.get("requestBody"))
+        schema = arguments.schema()
+        known = {name for place, name in arguments.parameters if place == "path"}
+        if not known.issuperset(_BRACED.findall(path)) or not is_modest(schema):
+            raise SchemaUnusable
+        name = said.get("operationId") or f"{method}_{path.strip('/')}"
+        return OpenApiOperation(
+            RemoteSpec(str(name), _words_on(said), schema),
+            method.upper(),
+            self._base(said, holder) + path,
+            tuple(arguments.parameters.values()),
+            arguments.body,
+        )
+
+    def _base(self, *holders: Mapping[str, Any]) -> str:
+        """Return where an operation is; raises SchemaUnusable for another host.
+
+        Only the path is the document's: the host is always one that an administrator
+        named.
+        """
+        if self.base_url:
+            return _start_of(self.base_url, urlsplit(self.base_url).path)
+        lists = [holder.get("servers") for holder in (*holders, self.content)]
+        servers: list[Any] = next(
+            (one for one in lists if isinstance(one, list) and one), [{}]
+        )
+        try:
+            base = urljoin(self.url, _server_address(servers[0]))
+        except ValueError:  # brackets without an address
+            raise SchemaUnusable from None
+        if web_origin(base) != web_origin(self.url):
+            raise SchemaUnusable
+        return _start_of(self.url, urlsplit(base).path)
+
+
+def web_origin(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of an address; of none that is of no use."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return ("", "", 0)
+    return (parts.scheme, parts.hostname or "", port)
+
+
+def _start_of(url: str, path: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}"
+
+
+def _server_address(server: object) -> str:
+    """Return the address of a server, its variables replaced by what is usual."""
+    said = server if isinstance(server, Mapping) else {}
+    variables = said.get("variables")
+    url = str(said.get("url") or "/")
+    for name, one in (variables if isinstance(variables, Mapping) else {}).items():
+        usual = one.get("default") if isinstance(one, Mapping) else None
+        url = url.replace(f"{{{name}}}", str(usual or ""))
+    return url
+
+
+def _words_on(operation: Mapping[str, Any]) -> str:
+    texts = (operation.get("summary"), operation.get("description"))
+    return "\n".join(dict.fromkeys(str(text) for text in texts if text))
+
+
+# toolbox.openapi_requests =============================================================
+# The arguments of a call -> the request that it is.
+
+_BETWEEN: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
+_IN_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+class ArgumentUnusable(Exception):
+    """An argument has no place in the request; says which, for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiRequest:
+    """A request, without what proves who we are."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+def openapi_request(
+    operation: OpenApiOperation, arguments: Mapping[str, Any]
+) -> OpenApiRequest:
+    """Return the request of a call; raises ArgumentUnusable."""
+    given = {
+        parameter: arguments[parameter.argument]
+        for parameter in operation.parameters
+        if arguments.get(parameter.argument) is not None
+    }
+    query = [
+        pair
+        for parameter, value in given.items()
+        if parameter.place == "query"
+        for pair in _query_pairs(parameter, value)
+    ]
+    url = _filled_path(operation.url, given)
+    headers = {
+        parameter.name: _header_text(parameter, value)
+        for parameter, value in given.items()
+        if parameter.place == "header"
+    }
+    body = None
+    if operation.body and operation.body in arguments:
+        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
+        headers["Content-Type"] = "application/json"
+    if query:
+        url = f"{url}?{urlencode(query, quote_via=quote)}"
+    return OpenApiRequest(operation.method, url, headers, body)
+
+
+def _filled_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
+    """Return an address with the parameters of its path.
+
+    Each stays inside its own segment: `..` would lead to another operation.
+    """
+    texts = {
+        parameter.name: quote(_joined_text(parameter, value), safe="")
+        for parameter, value in given.items()
+        if parameter.place == "path"
+    }
+    for name in _IN_BRACES.findall(url):
+        if not texts.get(name):
+            raise ArgumentUnusable(f"{name} must not be empty")
+    filled = _IN_BRACES.sub(lambda braced: texts[braced[1]], url)
+    if {".", ".."} & set(urlsplit(filled).path.split("/")):
+        raise ArgumentUnusable("a part of the path must not be . or ..")
+    return filled
+
+
+def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the pairs that a value is in a query (OpenAPI 3.1, Parameter Object)."""
+    match value:
+        case dict() if parameter.style == "deepObject":
+            for key, one in value.items():
+                yield f"{parameter.name}[{key}]", _argument_text(one)
+        case dict() if parameter.explodes and parameter.style == "form":
+            for key, one in value.items():
+                yield key, _argument_text(one)
+        case list() if parameter.explodes and parameter.style != "json":
+            for one in value:
+                yield parameter.name, _argument_text(one)
+        case _:
+            yield parameter.name, _joined_text(parameter, value)
+
+
+def _header_text(parameter: OpenApiParameter, value: Any) -> str:
+    text = _joined_text(parameter, value)
+    if not (text.isascii() and text.isprintable()):
+        raise ArgumentUnusable(f"{parameter.name} holds what no header can")
+    return text
+
+
+def _joined_text(parameter: OpenApiParameter, value: Any) -> str:
+    """Return a value as one text."""
+    between = _BETWEEN.get(parameter.style, ",")
+    match value:
+        case list() if parameter.style != "json":
+            return between.join(map(_argument_text, value))
+        case dict() if parameter.style != "json":
+            sign = "=" if parameter.explodes else between
+            pairs = [f"{key}{sign}{_argument_text(one)}" for key, one in value.items()]
+            return between.join(pairs)
+    return json.dumps(value) if parameter.style == "json" else _argument_text(value)
+
+
+def _argument_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# toolbox.openapi ======================================================================
+# The tools of a server with an OpenAPI document, as the agent is offered them.
+
+_MOST_REQUESTS = 4
+_LARGEST_TEXT = 1024 * 1024
+_KEPT_METHOD = (307, 308)
+_REDIRECTED = (301, 302, *_KEPT_METHOD)
+
+
+class OpenApiServer:
+    """One server, for one run; nothing is opened before it is needed."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
+        self._entry = entry
+        self._name = f"The tool server {entry.label}"
+        self._connection = RemoteConnection(self._name)
+
+    async def offered(self) -> tuple[OpenApiOperation, ...]:
+        """Return what the server's document offers; raises RemoteFailed."""
+        body = await in_time(self._loaded(), self._entry.seconds, self._name)
+        try:
+            content = json.loads(body)
+            document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
+            found = [one for one in document.operations() if self._allows(one)]
+        except (ValueError, RecursionError, SchemaUnusable):
+            raise RemoteFailed(
+                f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
+                "address."
+            ) from None
+        return tuple(found[:MOST_TOOLS])
+
+    def tool(self, operation: OpenApiOperation) -> RemoteTool:
+        """Return a tool that the server runs."""
+        run = partial(self._call, operation)
+        return remote_tool(self._entry.label, operation.spec, run)
+
+    async def close(self) -> None:
+        """Close what is open."""
+        await self._connection.close()
+
+    def _allows(self, operation: OpenApiOperation) -> bool:
+        return allows_tool(self._entry.allowed, operation.spec.own_name)
+
+    async def _loaded(self) -> bytes:
+        url = self._entry.url
+        async with self._connection.send("GET", url, self._keys_for(url)) as response:
+            if response.status != 200:
+                raise RemoteFailed(
+                    f"{self._name} does not give its document "
+                    f"(HTTP {response.status})."
+                )
+            return await self._connection.body(response, LARGEST_ANSWER)
+
+    async def _call(
+        self, operation: OpenApiOperation, arguments: dict[str, Any]
+    ) -> Any:
+        try:
+            request = openapi_request(operation, arguments)
+        except ArgumentUnusable as unusable:
+            return failed_result(f"The call was not made: {unusable}.")
+        answering = self._answer(request)
+        answer = await in_time(answering, self._entry.seconds, self._name)
+        return answer.result()
+
+    async def _answer(self, request: OpenApiRequest) -> OpenApiAnswer:
+        """Send a request; follow redirections as long as they stay on the host."""
+        url = request.url
+        for _ in range(_MOST_REQUESTS):
+            headers = {**request.headers, **self._keys_for(url)}
+            sent = self._connection.send(request.method, url, headers, request.body)
+            async with sent as response:
+                place = response.headers.get("Location", "")
+                if not place or not _is_followed(response.status, request.method):
+                    return await self._read(response)
+            target = urljoin(url, place)
+            if web_origin(target) != web_origin(url):
+                raise RemoteFailed(f"{self._name} sends calls on to another host.")
+            url = target
+        raise RemoteFailed(f"{self._name} sends calls round in circles.")
+
+    async def _read(self, response: aiohttp.ClientResponse) -> OpenApiAnswer:
+        """Return an answer: of a text the beginning, of a file all or nothing."""
+        status, kind = response.status, response.content_type
+        if not is_text_type(kind):
+            content = await self._connection.body(response, LARGEST_ANSWER)
+            return OpenApiAnswer(status, kind, content=content)
+        start, is_whole = await self._connection.beginning(response, _LARGEST_TEXT)
+        text = with_secrets_hidden(
+            start.decode("utf-8", "replace"), self._entry.secrets
+        )
+        return OpenApiAnswer(status, kind, text=text, is_whole=is_whole)
+
+    def _keys_for(self, url: str) -> dict[str, str]:
+        """Return our headers, for the host that they are for."""
+        home = self._entry.base_url or self._entry.url
+        is_home = web_origin(url) == web_origin(home)
+        return dict(self._entry.headers) if is_home else {}
+
+
+def _is_followed(status: int, method: str) -> bool:
+    """Say whether a redirection is followed: only where the same is asked again."""
+    return status in _KEPT_METHOD or (method == "GET" and status in _REDIRECTED)
+
+
+# toolbox.tool_servers =================================================================
+# The tools of all servers that an administrator named, lent to one run at a time.
+#
+# What a server offers is remembered for some minutes, so that a chat which calls nothing
+# asks nobody; sessions are never shared, because they may know their user.
+
+_FRESH_SECONDS = 300.0
+_FAILED_SECONDS = 30.0
+"""A server that is down must not hold up every chat."""
+
+
+_LISTING_SECONDS = 15.0
+
+_Key = tuple[str, ServerEntry]
+
+
+class RemoteServer(Protocol):
+    """A server, for one run."""
+
+    async def offered(self) -> tuple[Any, ...]:
+        """Return what it offers; raises RemoteFailed."""
+
+    def tool(self, offer: Any, /) -> RemoteTool:
+        """Return what it offers as a tool."""
+
+    async def close(self) -> None:
+        """End what was opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedServers:
+    """The servers as they stand in the valves; `allows_programs` is for MCP's stdio."""
+
+    mcp: str = ""
+    openapi: str = ""
+    allows_programs: bool = False
+    reveal: Reveal = str
+
+    def entries(self) -> tuple[ServerEntries, ServerEntries]:
+        """Return the MCP servers, the others."""
+        mcp = EntryReading(
+            "MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs
+        )
+        openapi = EntryReading("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
+        return mcp.read(self.mcp), openapi.read(self.openapi)
+
+
+@dataclass(frozen=True, slots=True)
+class LentTools:
+    """The tools of a run, with what an administrator should know of the others."""
+
+    tools: tuple[RemoteTool, ...] = ()
+    complaints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """What a server offered, or why it did not; up to a time."""
+
+    until: float
+    offers: tuple[Any, ...] = ()
+    complaint: str = ""
+
+
+class ToolServers:
+    """Lends tools; `close` waits until nothing is left of it."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        """Ask nobody yet."""
+        self._now = now
+        self._remembered: dict[_Key, _Remembered] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def lend(self, named: NamedServers) -> AsyncGenerator[LentTools, None]:
+        """Lend the tools of a run; at its end the servers are told without waiting."""
+        mcp, openapi = named.entries()
+        servers: dict[_Key, RemoteServer] = {
+            **{("mcp", entry): McpServer(entry) for entry in mcp.entries},
+            **{("openapi", entry): OpenApiServer(entry) for entry in openapi.entries},
+        }
+        try:
+            found = await asyncio.gather(
+                *(self._offered(key, server) for key, server in servers.items())
+            )
+            tools = [
+                server.tool(offer)
+                for server, one in zip(servers.values(), found, strict=True)
+                for offer in one.offers
+            ]
+            failed = [one.complaint for one in found if one.complaint]
+            complaints = (*mcp.complaints, *openapi.complaints, *failed)
+            yield LentTools(with_own_names(tools), complaints)
+        finally:
+            for server in servers.values():
+                self._close_later(server)
+
+    async def close(self) -> None:
+        """Wait until the servers of earlier runs are told."""
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+    async def _offered(self, key: _Key, server: RemoteServer) -> _Remembered:
+        """Return what a server offers; ask it only when nothing is remembered."""
+        now = self._now()
+        self._remembered = {k: r for k, r in self._remembered.items() if r.until > now}
+        if key not in self._remembered:
+            found = await _asked_server(server, f"The server {key[1].label}", now)
+            self._remembered[key] = found
+            return found
+        return self._remembered[key]
+
+    def _close_later(self, server: RemoteServer) -> None:
+        """Close in a task of its own, for a run that was stopped cannot wait."""
+        closing = asyncio.create_task(server.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+
+async def _asked_server(server: RemoteServer, name: str, now: float) -> _Remembered:
+    try:
+        offers = await in_time(server.offered(), _LISTING_SECONDS, name)
+    except RemoteFailed as failed:
+        return _Remembered(now + _FAILED_SECONDS, complaint=str(failed))
+    return _Remembered(now + _FRESH_SECONDS, offers)
+
+
+# gpt5_agent.events ====================================================================
+# What an agent reports beside the events of its runs.
+
+State = Literal[
+    "thinking",
+    "executing_tool",
+    "waiting_for_tools",
+    "waiting_for_confirmation",
+    "idle",
+    "failed",
+]
+"""What an agent is doing: `waiting_for_tools` is the host's turn,
+`waiting_for_confirmation` a person's; `idle` and `failed` are ends."""
+
+StepKind = Literal["round", "model", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """The agent does something else now."""
+
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A step of the log began; `parent` is the step that it is part of, or empty.
+
+    `may_call` says of a round whether the model may call tools in it. `detail` is for
+    debugging alone.
+    """
+
+    id: str
+    parent: str
+    kind: StepKind
+    label: str
+    may_call: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """A step of the log ended; `usage` is what its model said of tokens."""
+
+    id: str
+    kind: StepKind
+    label: str
+    seconds: float
+    usage: Usage | None = None
+    failed: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnded:
+    """The model's answer in a round is whole.
+
+    `items` are the wire's own with their indexes, `notes` what later rounds need to
+    know of this one; `goes_on` says that the agent is called again for the next.
+    """
+
+    name: str
+    items: tuple[tuple[int, Item], ...]
+    notes: Mapping[str, Any]
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceGiven:
+    """Something that was given to the model to read."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRequested:
+    """A call that waits for a person's yes (`onToolCallRequest`).
+
+    `security_warning` is there when the call can do harm.
+    """
+
+    tool_name: str
+    args: Mapping[str, Any]
+    confirmation_id: str
+    security_warning: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """The answer as a whole (`onNewMessage`)."""
+
+    content: str
+    format: Literal["markdown", "text"] = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What an answer took, over all its rounds; `price` is 0 where nobody knows it."""
+
+    strategy: str
+    model: str
+    ending: str
+    rounds: int
+    tool_calls: int
+    latency: float
+    price: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object that is shown and stored."""
+        return {
+            "strategy": self.strategy,
+            "model": self.model,
+            "ending": self.ending,
+            "rounds": self.rounds,
+            "tool_calls": self.tool_calls,
+            "latency": round(self.latency, 3),
+            "total_price": round(self.price, 8),
+            "currency": "USD",
+            "prompt_tokens": self.usage.input,
+            "completion_tokens": self.usage.output,
+            "total_tokens": self.usage.total,
+            "cached_tokens": self.usage.cached,
+            "reasoning_tokens": self.usage.reasoning,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionEnded:
+    """The whole answer has ended; comes once."""
+
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyForInput:
+    """The agent takes the next message (`onReadyForInput`)."""
+
+
+AgentEvent = (
+    RunEvent
+    | StateChanged
+    | StepStarted
+    | StepEnded
+    | RoundEnded
+    | SourceGiven
+    | ToolCallRequested
+    | NewMessage
+    | ExecutionEnded
+    | ReadyForInput
+)
+
+
+# gpt5_agent.policy ====================================================================
+# The policy blocks, joined with the instruction to what the model is told first.
+
+PolicyStyle = Literal["full", "lean", "auto"]
+
+NO_INSTRUCTION = "You are a helpful GPT-5 agent."
+"""What stands for an instruction that is empty."""
+
+TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_LEAN_FROM = (5, 5)
+"""From this version on short policies work better (responses-api.md §8)."""
+
+_GPT = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: Literal["full", "lean"] = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or any other text,
+    which is added as it is.
+    """
+    changed = read_overrides(prompt_policy_overrides)
+    texts = _FULL if style == "full" else _LEAN
+    blocks = [_wrapped(changed.get(key, texts[key]), tag) for key, tag in TAGS.items()]
+    instruction = base_instruction.strip() or NO_INSTRUCTION
+    parts = [instruction, *blocks, changed.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def read_overrides(text: str) -> dict[str, str]:
+    """Return what overrides change, by key; keys that nobody knows are left out."""
+    if not text.strip():
+        return {}
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        return {"extra_policy": text}
+    return {key: given[key] for key in (*TAGS, "extra_policy") if _says(given.get(key))}
+
+
+def settled_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
+    """Return the style for a family of models; what is not a newer GPT gets all."""
+    if style != "auto":
+        return style
+    match = _GPT.match(family)
+    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    return "lean" if version >= _LEAN_FROM else "full"
+
+
+def _says(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _wrapped(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"
+
+
+# gpt5_agent.ports =====================================================================
+# What the agent is connected to: who talks to it, what it calls, what guides it.
+
+
+class UserInterface(Protocol):
+    """Shows a person what the agent does.
+
+    What the person does goes to `Session.submit_user_input` and
+    `Session.provide_confirmation`.
+    """
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Show an answer that is whole."""
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Ask whether a call may be made."""
+
+    def on_ready_for_input(self) -> None:
+        """Let the person write."""
+
+    def on_agent_state_change(self, state: State) -> None:
+        """Show what the agent is doing now."""
+
+
+class Tool(Protocol):
+    """Something that the model can call.
+
+    `args` is the JSON Schema of its arguments.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that no other tool has."""
+
+    @property
+    def description(self) -> str:
+        """What it does, for the model."""
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The schema of the arguments."""
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        """Do it; what comes back is told to the model, what is raised is a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What one answer of a model came to; the last thing that a provider yields.
+
+    `is_final` says that no tool was asked for; `text_content` is the text of the
+    answer, `ended` the way it ended, with all its items.
+    """
+
+    is_final: bool
+    tool_calls: tuple[Item, ...] = ()
+    text_content: str = ""
+    ended: RunEnded = field(kw_only=True)
+
+
+class Provider(Protocol):
+    """A model that goes on with a history."""
+
+    def generate(
+        self, history: Sequence[Item], tools: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent | Generation, None]:
+        """Yield what happens as it happens, then what it came to.
+
+        Without `tools` the model may call none.
+        """
+
+
+class AgentContext(Protocol):
+    """What a listener gives its signals to."""
+
+    async def emit_input(self, text: str) -> None:
+        """Take what was heard; returns once it is answered."""
+
+
+class Listener(Protocol):
+    """Hears something of the outside world and passes it on."""
+
+    @property
+    def name(self) -> str:
+        """The name that no other listener has."""
+
+    async def on_start(self, context: AgentContext) -> None:
+        """Begin to listen; what is heard goes to `context.emit_input`."""
+
+    async def on_stop(self) -> None:
+        """Stop, with nothing left open."""
+
+
+class Guide(Protocol):
+    """Who the agent is, and what it remembers."""
+
+    @property
+    def system_prompt(self) -> str:
+        """What the agent is told of itself."""
+
+    @property
+    def temperature(self) -> float | None:
+        """How far it may stray; None leaves that to the model."""
+
+    @property
+    def memory_policy(self) -> str:
+        """How much of a chat it remembers: all, or a `sliding-window` of turns."""
+
+    @property
+    def initial_memories(self) -> Sequence[str]:
+        """What it remembers before the chat begins."""
+
+
+# gpt5_agent.asked =====================================================================
+# What the agent is asked, by whom it is shown.
+
+MOST_ITERATIONS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """Who the agent is: its instruction, the policies, a guide."""
+
+    instruction: str = ""
+    overrides: str = ""
+    style: PolicyStyle = "full"
+    guide: Guide | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLimits:
+    """When the agent has to come to its answer; 0 is no limit.
+
+    `iterations` are rounds of the model; `seconds` are those of the model and of the
+    tools that run here.
+    """
+
+    iterations: int = 6
+    seconds: float = 0.0
+    tokens: int = 0
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds may call tools: 1 to 30, whatever was asked for."""
+        return max(1, min(self.iterations, MOST_ITERATIONS))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTools:
+    """The tools that run here.
+
+    With `asks_in_chat` a call that needs a person's yes is asked for through the host,
+    which shows a card, then calls the agent again; without, `approver.ask` is awaited,
+    and nobody there to ask is a no. `files_root` is the only folder of which a tool's
+    files are read; empty is none.
+    """
+
+    tools: Sequence[Tool] = ()
+    approver: Approver = field(default_factory=Approver)
+    limits: CallLimits = field(default_factory=CallLimits)
+    asks_in_chat: bool = False
+    files_root: str = ""
+
+
+def _nothing(_: Metadata) -> None:
+    """Leave an ending without a listener."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAsked:
+    """One question to the agent.
+
+    `body` holds the caller's other keys, `query` the question if it is not in the
+    messages, `context` what the model gets to read. `ended` is called once, however
+    the answer ends; with `debug` the log says more.
+    """
+
+    strategy: str
+    model: str
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits = field(default_factory=Limits)
+    settings: Settings = field(default_factory=Settings)
+    persona: Persona = field(default_factory=Persona)
+    budget: AgentLimits = field(default_factory=AgentLimits)
+    own: OwnTools = field(default_factory=OwnTools)
+    query: str = ""
+    context: object = None
+    prices: ModelPrices | None = None
+    log: Callable[[str], object] = field(default=str)
+    debug: bool = False
+    ended: Callable[[Metadata], object] = field(default=_nothing)
+
+
+# gpt5_agent.bridge ====================================================================
+# An async iterator, seen from a server's threads as a plain one.
+#
+# The Pipelines server calls `pipe()` in a thread, pulls the answer from threads, too, and
+# never says that nobody reads any more (pipelines-and-agents.md §1). So the work runs in
+# an event loop of our own; a silent answer beats like a heart, which lets the server see
+# that its reader has left; and what is not pulled for the time of a lease is cancelled.
+
+Piece = dict[str, Any] | str
+Result = TypeVar("Result")
+
+BEAT: Piece = {"choices": []}
+"""Open WebUI passes over it, as every reader of chat chunks does."""
+
+_CLOSE_SECONDS = 5.0
+"""A tool that does not let itself be cancelled must not hold the server's end."""
+
+
+class Reading:
+    """One answer, pulled piece by piece from any thread.
+
+    An iterator and no generator: to a generator the server adds an end of its own.
+    """
+
+    def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
+        """Begin with a lease, for the reader that is about to come."""
+        self._lease_seconds = lease_seconds
+        self._beat_seconds = beat_seconds
+        self._pieces: SimpleQueue[Piece | None] = SimpleQueue()
+        self._left_at: float | None = monotonic_seconds()
+        self._ended = False
+
+    def __iter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> Piece:
+        """Return the next piece; a beat if none comes in time."""
+        if self._ended:
+            raise StopIteration
+        self._left_at = None
+        try:
+            piece = self._pieces.get(timeout=self._beat_seconds)
+        except Empty:
+            piece = BEAT
+        self._left_at = monotonic_seconds()
+        if piece is None:
+            self._ended = True
+            raise StopIteration
+        return piece
+
+    async def fill(self, pieces: AsyncGenerator[Piece, None], last: Piece) -> None:
+        """Take all pieces while somebody reads; tell `last` to a reader if stopped."""
+        watching = asyncio.create_task(self._watch(asyncio.current_task()))
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    self._pieces.put(piece)
+        except asyncio.CancelledError:
+            self._pieces.put(last)
+            raise
+        finally:
+            watching.cancel()
+            self._pieces.put(None)
+
+    async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
+        """Cancel `filling` when the lease has run out; it rests while a reader waits."""
+        rest = self._lease_seconds
+        while rest > 0:
+            await asyncio.sleep(rest)
+            left_at = self._left_at
+            if left_at is None:
+                rest = self._beat_seconds
+            else:
+                rest = left_at + self._lease_seconds - monotonic_seconds()
+        if filling is not None:
+            filling.cancel()
+
+
+class Bridge:
+    """The event loop of one pipeline, in a thread that the first work starts."""
+
+    def __init__(
+        self,
+        last: Piece,
+        at_end: Callable[[], Coroutine[Any, Any, None]],
+        lease_seconds: float = 5.0,
+        beat_seconds: float = 1.0,
+    ) -> None:
+        """Start nothing.
+
+        `last` ends an answer that is open when we close; `at_end` is awaited then.
+        """
+        self._last = last
+        self._at_end = at_end
+        self._lease_seconds = lease_seconds
+        self._beat_seconds = beat_seconds
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closing = asyncio.Event()
+        self._is_closed = False
+
+    def read(self, pieces: AsyncGenerator[Piece, None]) -> Reading:
+        """Return `pieces` as a plain iterator."""
+        reading = Reading(self._lease_seconds, self._beat_seconds)
+        self._begin(reading.fill(pieces, self._last))
+        return reading
+
+    def wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return what `work` comes to."""
+        return self._begin(work).result()
+
+    def close(self) -> None:
+        """Cancel everything, then end the thread; later work is refused."""
+        with self._lock:
+            self._is_closed = True
+            thread, loop = self._thread, self._loop
+        if thread and loop and thread.is_alive():
+            loop.call_soon_threadsafe(self._closing.set)
+            thread.join(_CLOSE_SECONDS)
+
+    def _begin(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        with self._lock:
+            if self._is_closed:
+                work.close()
+                raise RuntimeError("the bridge is closed")
+            if self._loop is None:
+                self._loop = self._start()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        self._thread = Thread(
+            target=lambda: asyncio.run(self._serve(begun)), name="agent", daemon=True
+        )
+        self._thread.start()
+        return begun.get()
+
+    async def _serve(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        """Keep the loop until we are closed, then leave nothing in it."""
+        begun.put(asyncio.get_running_loop())
+        await self._closing.wait()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CLOSE_SECONDS)
+        await self._at_end()
+
+
+# gpt5_agent.caller ====================================================================
+# Who asks, as far as the inlet knew it.
+#
+# Open WebUI takes the metadata out of a body before the pipeline gets it, but shows them
+# to the pipeline's own inlet, and passes on what that adds (pipelines-and-agents.md §1).
+
+CONTEXT_KEY = "agent_context"
+_IDS = ("chat_id", "message_id", "user_id", "task")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Which message of which chat is answered, or which small task of the host.
+
+    `model` is the id that the caller asked for.
+    """
+
+    model: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    user_id: str = ""
+    task: str = ""
+    streams: bool = False
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer."""
+        return bool(self.chat_id and self.message_id)
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether a person sees a question: where nothing streams no card is shown."""
+        return self.host_reads and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """What a user's files in a chat are kept under; empty without a chat."""
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+
+def agent_context(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return what an inlet's body says of the chat."""
+    metadata = _mapping_at(body, "metadata")
+    return {key: str(metadata[key]) for key in _IDS if metadata.get(key)}
+
+
+def read_caller(body: Mapping[str, Any]) -> Caller:
+    """Return who asks; a body that passed no inlet is a plain client's."""
+    context = _mapping_at(body, CONTEXT_KEY)
+    return Caller(
+        model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        **{key: str(context.get(key) or "") for key in _IDS},
+    )
+
+
+def _mapping_at(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = body.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+# gpt5_agent.steps =====================================================================
+# The log of a run: rounds, in them the model and its tools, each with its time.
+
+
+class Steps:
+    """Makes the events of the log; `log` takes a line for each end."""
+
+    def __init__(
+        self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
+    ) -> None:
+        """With `debug` the events say what was given and returned."""
+        self._log = log
+        self._now = now
+        self._debug = debug
+        self._began: dict[str, tuple[StepStarted, float]] = {}
+
+    def start(
+        self,
+        kind: StepKind,
+        label: str,
+        *,
+        parent: str = "",
+        may_call: bool = False,
+        detail: str = "",
+    ) -> StepStarted:
+        """Return the event of a step that begins."""
+        name = f"{parent}/{len(self._began) + 1}" if parent else label
+        shown = detail if self._debug else ""
+        step = StepStarted(name, parent, kind, label, may_call, shown)
+        self._began[name] = (step, self._now())
+        return step
+
+    def end(
+        self,
+        step: StepStarted,
+        *,
+        usage: Usage | None = None,
+        failed: bool = False,
+        detail: str = "",
+    ) -> StepEnded:
+        """Return the event of a step that ended."""
+        _, began = self._began[step.id]
+        ended = StepEnded(
+            step.id,
+            step.kind,
+            step.label,
+            self._now() - began,
+            usage,
+            failed,
+            detail if self._debug else "",
+        )
+        parent = self._began.get(step.parent)
+        within = f"{parent[0].label} > " if parent else ""
+        self._log(f"{within}{step_line(ended)}{step.detail and f' {step.detail}'}")
+        return ended
+
+
+def step_line(step: StepEnded) -> str:
+    """Return a step as a line: what it was, how long it took, for how many tokens."""
+    notes = [f"{step.seconds:.1f} s"]
+    notes += [f"{step.usage.total} tokens"] if step.usage else []
+    notes += ["failed"] if step.failed else []
+    return f"{step.label}: {', '.join(notes)}"
+
+
+# gpt5_agent.agent_chunks ==============================================================
+# The chunks that show what an agent does beside its answer.
+
+
+def metadata_keys(metadata: Metadata | None) -> dict[str, Any]:
+    """Return what a chunk or a result says of the whole execution."""
+    return {"execution_metadata": metadata.wire()} if metadata else {}
+
+
+def picture_chunks(event: CallAnswered) -> Iterator[Chunk]:
+    """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
+    urls = event.card.get("images", ())
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    if images:
+        yield {"choices": [{"index": 0, "delta": {"images": images}}]}
+
+
+def context_chunk(source: SourceGiven) -> Chunk:
+    """Return a source below the answer."""
+    chunk = source_chunk(source.name, source.text)
+    if source.url:
+        chunk["event"]["data"]["source"]["url"] = source.url
+        chunk["event"]["data"]["metadata"][0]["source"] = source.url
+    return chunk
+
+
+def metadata_chunk(metadata: Metadata) -> Chunk:
+    """Return a status line that the host stores with the message."""
+    rounds, calls = metadata.rounds, metadata.tool_calls
+    line = (
+        f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
+        f"{metadata.usage.total} tokens, {metadata.latency:.1f} s"
+    )
+    if metadata.price:
+        line += f", ${metadata.price:.4f}"
+    return _status(line, "execution_metadata", {"execution_metadata": metadata.wire()})
+
+
+def _status(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
+    data = {"description": line, "done": True, "action": action, **more}
+    return host_event({"type": "status", "data": data})
+
+
+def step_chunk(step: StepStarted | StepEnded) -> Chunk:
+    """Return a step of the log; the host stores the ends as status lines."""
+    if isinstance(step, StepStarted):
+        return host_event({"type": "agent:log", "data": _step(step)})
+    return _status(step_line(step), "agent_log", _step(step))
+
+
+def _step(step: StepStarted | StepEnded) -> dict[str, Any]:
+    """Return a step as it is stored, with what debugging adds to it."""
+    told = {"id": step.id, "kind": step.kind, "label": step.label}
+    if isinstance(step, StepStarted):
+        told |= {"parent": step.parent, "status": "start"}
+        return told | ({"detail": step.detail} if step.detail else {})
+    tokens = {"tokens": step.usage.total} if step.usage else {}
+    more = {"detail": step.detail} if step.detail else {}
+    return {
+        **told,
+        "status": "finish",
+        "seconds": round(step.seconds, 3),
+        **tokens,
+        **more,
+    }
+
+
+# gpt5_agent.thinking ==================================================================
+# Text told apart at its `<think>` tags, as it grows.
+
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text, and whether it is a thought."""
+
+    is_thought: bool
+    text: str
+
+
+class ThinkReader:
+    """Takes a text in pieces; a tag may be spread over several.
+
+    A thought that is never closed goes on to the end; a tag in backticks is a word of
+    the text.
+    """
+
+    def __init__(self) -> None:
+        """Begin outside of a thought."""
+        self._is_thought = False
+        self._waiting = ""
+        self._last = ""
+
+    def feed(self, text: str) -> list[Span]:
+        """Take a piece; return what is known of it now."""
+        self._waiting += text
+        return _merged(self._known(at_end=False))
+
+    def close(self) -> list[Span]:
+        """Return what waited for the rest of a tag that did not come."""
+        return _merged(self._known(at_end=True))
+
+    def _known(self, *, at_end: bool) -> Iterator[Span]:
+        while self._waiting:
+            place, tag = _first_tag(self._waiting)
+            if not tag:
+                place = len(self._waiting) - (
+                    0 if at_end else _tag_begun(self._waiting)
+                )
+                if place:
+                    yield self._taken(place)
+                return
+            before = self._waiting[place - 1] if place else self._last
+            if before == "`":
+                yield self._taken(place + len(tag))
+                continue
+            if place:
+                yield self._taken(place)
+            self._waiting = self._waiting[len(tag) :]
+            self._is_thought = tag == _OPEN
+
+    def _taken(self, length: int) -> Span:
+        taken, self._waiting = self._waiting[:length], self._waiting[length:]
+        self._last = taken[-1]
+        return Span(self._is_thought, taken)
+
+
+def think_spans(text: str) -> list[Span]:
+    """Return the spans of a whole text."""
+    reader = ThinkReader()
+    return _merged([*reader.feed(text), *reader.close()])
+
+
+def _merged(spans: Iterator[Span] | list[Span]) -> list[Span]:
+    """Return spans with those of one kind joined that follow each other."""
+    groups = groupby(spans, attrgetter("is_thought"))
+    return [Span(kind, "".join(one.text for one in group)) for kind, group in groups]
+
+
+def _first_tag(text: str) -> tuple[int, str]:
+    """Return the first tag with its place; an empty one where there is none."""
+    lowered = text.lower()
+    found = [(lowered.find(tag), tag) for tag in (_OPEN, _CLOSE)]
+    return min([one for one in found if one[0] >= 0], default=(-1, ""))
+
+
+def _tag_begun(text: str) -> int:
+    """Return how many characters at the end of `text` may begin a tag."""
+    lowered = text[-len(_CLOSE) :].lower()
+    for length in range(min(len(lowered), len(_CLOSE) - 1), 0, -1):
+        if any(tag.startswith(lowered[-length:]) for tag in (_OPEN, _CLOSE)):
+            return length
+    return 0
+
+
+# gpt5_agent.pieces ====================================================================
+# One message of the model, as the pieces in which it is shown: answers, thoughts.
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A piece with a place of its own; `name` is its id."""
+
+    index: int
+    name: str
+    is_thought: bool
+    text: str = ""
+
+    def started(self) -> ItemStarted:
+        """Return the event of its beginning."""
+        return ItemStarted(self.index, self._item("in_progress", ""))
+
+    def grown(self, text: str) -> Grew:
+        """Add text; return the event of it."""
+        self.text += text
+        return Grew(self.index, "summary" if self.is_thought else "text", 0, text)
+
+    def ended(self) -> ItemEnded:
+        """Return the event of its end, which says again what it is."""
+        return ItemEnded(self.index, self._item("completed", self.text.rstrip()))
+
+    def _item(self, status: str, text: str) -> Item:
+        if self.is_thought:
+            summary = [{"type": "summary_text", "text": text}] if text else []
+            return thought_item(self.name, summary, status)
+        part = {"type": "output_text", "text": text, "annotations": []}
+        head = {"id": self.name, "type": "message", "role": "assistant"}
+        return {**head, "status": status, "content": [part]}
+
+
+class ShownMessage:
+    """Shows a message; `emits` says whether thoughts are shown.
+
+    What is held back waits for `release` or `become_thought`.
+    """
+
+    def __init__(
+        self,
+        item: Item,
+        new_index: Callable[[], int],
+        *,
+        emits: bool,
+        is_thought: bool,
+        is_held: bool,
+    ) -> None:
+        """Take the message as it begins."""
+        self.is_thought = is_thought
+        self.is_held = is_held
+        self.is_commentary = item.get("phase") == "commentary"
+        self._item = item
+        self._new_index = new_index
+        self._emits = emits
+        self._reader = ThinkReader()
+        self._held: list[Span] = []
+        self._pieces: list[_Piece] = []
+        self._is_whole = False
+
+    @property
+    def text(self) -> str:
+        """What is shown as an answer; the host joins such pieces so (misc.py:407)."""
+        return "\n".join(one.text for one in self._pieces if not one.is_thought)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anything of it is shown."""
+        return bool(self._pieces)
+
+    def grow(self, text: str) -> Iterator[RunEvent]:
+        """Yield what more text shows."""
+        yield from self._take(self._reader.feed(text))
+
+    def end(self, item: Item) -> Iterator[RunEvent]:
+        """Yield the end of the message; `item` is all of it."""
+        self._item, self._is_whole = item, True
+        yield from self._take(self._reader.close())
+        yield from self._end_last()
+
+    def become_thought(self) -> Iterator[RunEvent]:
+        """Yield what the message becomes once its round calls a tool."""
+        self.is_thought, self._held = True, []
+        for piece in self._pieces if self._emits else ():
+            if not piece.is_thought:
+                piece.is_thought = True
+                yield piece.ended()
+
+    def release(self) -> Iterator[RunEvent]:
+        """Yield what was held back."""
+        self.is_held, held, self._held = False, self._held, []
+        yield from self._take(held)
+        yield from self.close()
+        if self._is_whole:
+            yield from self._end_last()
+
+    def close(self) -> Iterator[RunEvent]:
+        """Yield what still waited for the rest of a tag."""
+        yield from self._take(self._reader.close())
+
+    def _take(self, spans: list[Span]) -> Iterator[RunEvent]:
+        for span in spans:
+            is_thought = span.is_thought or self.is_thought
+            if self.is_held:
+                self._held.append(span)
+            elif self._emits or not is_thought:
+                yield from self._show(span.text, is_thought)
+
+    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        last = self._pieces[-1] if self._pieces else None
+        if last is None or last.is_thought is not is_thought:
+            text = text.lstrip()  # blank lines between a thought and an answer
+            if not text:
+                return
+            if last:
+                yield last.ended()
+            last = self._begun(is_thought)
+            yield last.started()
+        yield last.grown(text)
+
+    def _begun(self, is_thought: bool) -> _Piece:
+        index, own = self._new_index(), str(self._item.get("id") or "")
+        name = own if own and not self._pieces else f"{own or 'msg'}_{index}"
+        piece = _Piece(index, name, is_thought)
+        self._pieces.append(piece)
+        return piece
+
+    def _end_last(self) -> Iterator[RunEvent]:
+        """Yield the end of the last piece; of a message in one piece its own bytes."""
+        if not self._pieces:
+            return
+        last, own = self._pieces[-1], message_text(self._item)
+        if not last.is_thought and think_spans(own) == [Span(False, own)]:
+            last.text = own
+            yield ItemEnded(last.index, self._item)
+        else:
+            yield last.ended()
+
+
+def thought_item(name: str, summary: list[Item], status: str = "completed") -> Item:
+    """Return a reasoning item that shows a thought."""
+    return {
+        "id": f"rs_{name}",
+        "type": "reasoning",
+        "summary": summary,
+        "status": status,
+    }
+
+
+# gpt5_agent.thoughts ==================================================================
+# Run events -> the same run with its thoughts shown as reasoning, or not at all.
+#
+# What a model says in a round that calls tools is a thought, and so is what stands in
+# `<think>` tags. Whether a round calls tools is known only once a call comes:
+#
+#     text of a round       thoughts are shown             thoughts are not shown
+#     before a call         grows; becomes a thought       held back; left out when a
+#                           when a call comes              call comes, else shown
+#     after a call          a thought                      left out
+#     phase commentary      a thought                      left out, unless it is all
+#     phase final_answer    as before a call               grows
+#     no tools offered      grows                          grows
+
+
+class Thoughts:
+    """Shows one run, over all its rounds, under indexes of its own."""
+
+    def __init__(self, *, emits: bool) -> None:
+        """Show thoughts if `emits` says so."""
+        self._emits = emits
+        self._may_call = False
+        self._called = False
+        self._has_thought = False
+        self._next = 0
+        self._indexes: dict[int, int] = {}
+        self._messages: dict[int, ShownMessage] = {}
+        self._texts: dict[int, str] = {}
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Take note that the model answers anew."""
+        self._may_call = may_call
+        self._called = self._has_thought = False
+        self._messages = {}
+
+    def text_of(self, index: int) -> str:
+        """Return what is shown as an answer of the run's message at `index`."""
+        return self._texts.get(index, "")
+
+    def show(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what takes the place of an event."""
+        match event:
+            case ItemStarted() if item_type(event.item) == "message":
+                self._messages[event.index] = self._begun(event.item)
+            case Grew() if event.index in self._messages:
+                yield from self._messages[event.index].grow(event.text)
+            case ItemEnded() if event.index in self._messages:
+                yield from self._messages[event.index].end(event.item)
+            case Cited() if event.index in self._messages:
+                pass  # the ended item has it again
+            case Noted():
+                yield event
+            case TurnEnded() | RunEnded():
+                yield from self._close()
+                yield event
+            case _:
+                yield from self._show_other(event)
+
+    def carrier(self) -> Iterator[RunEvent]:
+        """Yield an empty thought, for what has to be carried where none is."""
+        index = self._new_index()
+        yield from _thought(index, f"carrier_{index}", "")
+
+    def _begun(self, item: Item) -> ShownMessage:
+        comments = item.get("phase") == "commentary"
+        is_thought = self._called or (self._emits and comments)
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        hides = not self._emits and (may_end_in_call or comments)
+        return ShownMessage(
+            item,
+            self._new_index,
+            emits=self._emits,
+            is_thought=is_thought,
+            is_held=hides and not is_thought,
+        )
+
+    def _show_other(
+        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | CallAnswered
+    ) -> Iterator[RunEvent]:
+        """Yield an event of anything but a message, at its place."""
+        if isinstance(event, ItemStarted) and is_call(event.item):
+            yield from self._call(event.item)
+        if isinstance(event, Grew) and event.kind in ("summary", "reasoning"):
+            self._has_thought = True
+        if event.index not in self._indexes:
+            self._indexes[event.index] = self._new_index()
+        yield replace(event, index=self._indexes[event.index])
+
+    def _call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield what the texts of this round become now that it calls a tool.
+
+        A round that says nothing gets a thought of ours.
+        """
+        for message in self._messages.values():
+            yield from message.become_thought()
+        self._note_texts()
+        heard = any(message.is_heard for message in self._messages.values())
+        if self._emits and not (self._called or self._has_thought or heard):
+            name = call.get("name")
+            asks = name == "ask_user"
+            sentence = "I have a question." if asks else f"I am going to use {name}."
+            yield from _thought(self._new_index(), str(call.get("call_id")), sentence)
+        self._called = True
+
+    def _close(self) -> Iterator[RunEvent]:
+        """Yield what was held back, at the end of a round that called no tool."""
+        messages = list(self._messages.values())
+        has_answer = any(not one.is_commentary for one in messages)
+        for message in messages:
+            if not message.is_held:
+                yield from message.close()
+            elif not (self._called or (message.is_commentary and has_answer)):
+                yield from message.release()
+        self._note_texts()
+
+    def _note_texts(self) -> None:
+        self._texts |= {index: one.text for index, one in self._messages.items()}
+
+    def _new_index(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+
+def answer_text(output: Iterable[Item]) -> str:
+    """Return the answer that a round without calls gives: no thoughts, no comments."""
+    messages = [item for item in output if item_type(item) == "message"]
+    final = [item for item in messages if item.get("phase") != "commentary"]
+    texts = [
+        "".join(
+            span.text for span in think_spans(message_text(item)) if not span.is_thought
+        )
+        for item in final or messages
+    ]
+    return "\n\n".join(text.strip() for text in texts if text.strip())
+
+
+def _thought(index: int, name: str, text: str) -> Iterator[RunEvent]:
+    """Yield the events of a whole thought."""
+    yield ItemStarted(index, thought_item(name, [], "in_progress"))
+    if text:
+        yield Grew(index, "summary", 0, text)
+    summary = [{"type": "summary_text", "text": text}] if text else []
+    yield ItemEnded(index, thought_item(name, summary))
+
+
+# gpt5_agent.client_view ===============================================================
+# The agent's events -> chunks of a chat completion, for a plain client.
+
+
+class PlainView:
+    """Shows a run as chunks of a chat completion."""
+
+    def __init__(
+        self, completion_id: str, created: int, model: str, emits_thoughts: bool
+    ) -> None:
+        """Take what every chunk repeats."""
+        self._chunks = ChunkView(completion_id, created, model)
+        self._thoughts = Thoughts(emits=emits_thoughts)
+        self._items: dict[int, Item] = {}
+        self._ended = RunEnded(CUT)
+        self._metadata: Metadata | None = None
+        self._head = {
+            "id": completion_id,
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+
+    def show(self, event: AgentEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send."""
+        match event:
+            case StepStarted(kind="round"):
+                self._thoughts.begin_round(may_call=event.may_call)
+            case ExecutionEnded():
+                self._metadata = event.metadata
+                more = metadata_keys(event.metadata)
+                yield {**self._head, "choices": [], **more}
+            case (
+                StepStarted()
+                | StepEnded()
+                | RoundEnded()
+                | SourceGiven()
+                | StateChanged()
+                | ToolCallRequested()
+                | NewMessage()
+                | ReadyForInput()
+            ):
+                return
+            case _:
+                for shown in self._thoughts.show(event):
+                    self._collect(shown)
+                    yield from self._chunks.show(shown)
+                if isinstance(event, CallAnswered):
+                    for chunk in picture_chunks(event):
+                        yield {**self._head, **chunk}
+
+    def result(self, completion_id: str, created: int, model: str) -> Chunk:
+        """Return the whole answer at once."""
+        shown = replace(self._ended, output=tuple(self._items.values()))
+        result = completion(shown, completion_id, created, model)
+        return {**result, **metadata_keys(self._metadata)}
+
+    def _collect(self, shown: RunEvent) -> None:
+        match shown:
+            case ItemEnded() | CallAnswered():
+                self._items[shown.index] = shown.item
+            case RunEnded():
+                self._ended = shown
+
+
+# gpt5_agent.log =======================================================================
+# Lines in the server's log, each behind the id of its answer, without secrets.
+
+_LOGGER = logging.getLogger("gpt5_agent_strategies")
+
+
+class AgentLog:
+    """The log of one answer; from any thread."""
+
+    def __init__(self, run_id: str) -> None:
+        """Write nothing yet; `run_id` stands in front of every line."""
+        self.run_id = run_id
+        self._secrets: tuple[str, ...] = ()
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Leave these texts out of every line from now on."""
+        self._secrets = tuple(secrets)
+
+    def line(self, text: str) -> None:
+        """Write `text` as one line."""
+        self._write(logging.INFO, text)
+
+    def warn(self, text: str) -> None:
+        """Write what went wrong as one line."""
+        self._write(logging.WARNING, text)
+
+    def _write(self, level: int, text: str) -> None:
+        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
+        _LOGGER.log(level, "%s %s", self.run_id, one_line)
+
+    def with_error_id(self, sentence: str) -> str:
+        """Return a sentence with the id under which the log has this answer."""
+        return f"{sentence} (Error id: {self.run_id})"
+
+
+# gpt5_agent.presets ===================================================================
+# The guides that an administrator can choose, built in or read from files.
+
+_LARGEST_PRESET = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A guide that is built in."""
+
+    system_prompt: str
+    temperature: float | None = None
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
+
+
+class PresetFile(BaseModel):
+    """A guide as a JSON file holds it, in the spelling of JSON or of Python."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    system_prompt: str = Field(alias="systemPrompt")
+    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = Field("", alias="memoryPolicy")
+    initial_memories: tuple[str, ...] = Field((), alias="initialMemories")
+
+
+PRESETS: Mapping[str, Preset] = {
+    "researcher": Preset(
+        "You find things out. Prefer primary and recent sources, compare at least two "
+        "of them for every claim that matters, and name the source beside the claim. "
+        "Separate what is established from what is disputed."
+    ),
+    "engineer": Preset(
+        "You are an experienced software engineer. Read before you write, change as "
+        "little as solves the problem, keep to the style of what is there, and say how "
+        "you checked that it works. Show code in fenced blocks.",
+        temperature=0.2,
+    ),
+    "companion": Preset(
+        "You help with everyday questions in plain, friendly words. Answer first, then "
+        "explain, and keep it short unless more is asked for.",
+        memory_policy="sliding-window",
+    ),
+}
+
+
+def find_guide(name: str, folder: str = "") -> Guide | None:
+    """Return the guide of that name; one in `folder` wins over one built in.
+
+    Raises InvalidRequest for a name that neither has, and for a file that is no guide.
+    """
+    wanted = name.strip()
+    if not wanted:
+        return None
+    path = _file_of(wanted, folder)
+    try:
+        return _read_file(path) if path else PRESETS[wanted]
+    except (OSError, ValueError):
+        problem = "cannot be read as a preset"
+    except KeyError:
+        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(PRESETS)}"
+    raise InvalidRequest(
+        f"The preset {wanted} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
+
+
+def _file_of(name: str, folder: str) -> str:
+    """Return the path of a preset's file, or nothing where there is none."""
+    if not folder.strip():
+        return ""
+    home = realpath(folder.strip())
+    try:
+        path = realpath(join(home, f"{name}.json"))
+        getsize(path)
+    except (OSError, ValueError):
+        return ""
+    return path if commonpath((home, path)) == home else ""
+
+
+def _read_file(path: str) -> PresetFile:
+    with open(path, encoding="utf-8") as file:
+        return PresetFile.model_validate_json(file.read(_LARGEST_PRESET))
+
+
+# gpt5_agent.sealing ===================================================================
+# Secrets among the valves: named by a reference, or sealed.
+#
+# The Pipelines server shows the valves to whoever asks, and writes them to a file. So a
+# secret that was typed in plainly is encrypted before either can happen, with a key that
+# lies in a file of its own beside the pipelines, which the server never shows.
+
+SEALED = "sealed:"
+_REFERENCES = ("env:", "file:", SEALED)
+_KEY_FILE = "gpt5_agent.key"
+_LONGEST_SECRET = 65_536
+_LEGIBLE = frozenset(
+    {"server_label", "server_url", "base_url", "command", "allowed_tools", "timeout"}
+)
+"""What of a tool server is no secret."""
+
+
+def sealed(typed: str) -> str:
+    """Return a secret as it may be shown; a reference, or nothing, stays as it is.
+
+    Where it cannot be sealed it is dropped: nothing follows the mark.
+    """
+    text = typed.strip()
+    if not text or text.startswith(_REFERENCES):
+        return text
+    package = _cryptography()
+    if package is None:
+        return SEALED
+    try:
+        _write_sealing_key(package.Fernet.generate_key())
+        return SEALED + str(
+            package.Fernet(_sealing_key()).encrypt(text.encode()).decode()
+        )
+    except (OSError, ValueError):
+        return SEALED
+
+
+def sealed_values(typed: str) -> str:
+    """Return a JSON object with its texts sealed; anything else is sealed as a whole.
+
+    The names stay legible, so that an administrator can see what is set.
+    """
+    try:
+        given = json.loads(typed)
+    except (ValueError, RecursionError):
+        return sealed(typed)
+    if not isinstance(given, dict):
+        return sealed(typed)
+    return json.dumps(
+        {name: sealed(v) if isinstance(v, str) else v for name, v in given.items()}
+    )
+
+
+def sealed_servers(typed: str) -> str:
+    """Return a JSON list of servers, or one, with all texts sealed that may be secret.
+
+    Anything else is sealed as a whole.
+    """
+    try:
+        given = json.loads(typed)
+    except (ValueError, RecursionError):
+        return sealed(typed)
+    rows = given if isinstance(given, list) else [given]
+    if not all(isinstance(row, dict) for row in rows):
+        return sealed(typed)
+    kept = [_sealed_server(row) for row in rows]
+    return json.dumps(kept if isinstance(given, list) else kept[0])
+
+
+def _sealed_server(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: v if k in _LEGIBLE else _sealed_texts(v) for k, v in row.items()}
+
+
+def _sealed_texts(value: Any) -> Any:
+    """Return a value of JSON with each of its texts sealed."""
+    if isinstance(value, str):
+        return sealed(value)
+    if isinstance(value, list):
+        return [_sealed_texts(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _sealed_texts(one) for name, one in value.items()}
+    return value
+
+
+def revealed(stored: str, valve: str) -> str:
+    """Return the secret that `stored` stands for; raises InvalidRequest without it."""
+    kind, _, place = stored.strip().partition(":")
+    match f"{kind}:":
+        case "env:":
+            secret = os.environ.get(place.strip(), "")
+        case "file:":
+            secret = _content(place.strip())
+        case "sealed:":
+            secret = _opened(place)
+        case _:
+            return stored.strip()
+    if secret.strip():
+        return secret.strip()
+    raise InvalidRequest(
+        f"The secret in {valve} cannot be read. An administrator has to enter it again "
+        "in the valves of this pipeline, as env:NAME of a variable or file:PATH of a "
+        "file that the Pipelines server can read."
+    )
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(_LONGEST_SECRET)
+    except (OSError, ValueError):
+        return ""
+
+
+def _opened(token: str) -> str:
+    package = _cryptography()
+    if package is None:
+        return ""
+    try:
+        return str(package.Fernet(_sealing_key()).decrypt(token.encode()).decode())
+    except (OSError, ValueError, package.InvalidToken):
+        return ""
+
+
+def _cryptography() -> Any:
+    """Return the package, which the Pipelines server's requirements bring, or None."""
+    try:
+        return import_module("cryptography.fernet")
+    except ImportError:
+        return None
+
+
+def _sealing_key() -> bytes:
+    with open(_sealing_key_path(), "rb") as file:
+        return file.read().strip()
+
+
+def _sealing_key_path() -> str:
+    """Return where the key lies: in the folder of the server's pipelines."""
+    return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
+
+
+def _write_sealing_key(key: bytes) -> None:
+    """Write a key that its owner alone can read, unless there is one."""
+    try:
+        place = os.open(
+            _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+        )
+    except FileExistsError:
+        return
+    with open(place, "wb") as file:
+        file.write(key)
+
+
+# gpt5_agent.valves ====================================================================
+# What the administrator can set; whatever is stored, it loads.
+#
+# A stored value that a model refuses would keep the whole Pipelines server from booting
+# (pipelines-and-agents.md §5), and its refusal would quote the value. So a number is
+# brought within its limits, and what cannot be meant is the default.
+
+_LIMITS: Mapping[str, tuple[int, int]] = {
+    "MAXIMUM_ITERATIONS": (1, 30),
+    "MAXIMUM_SECONDS": (0, 86_400),
+    "MAXIMUM_TOKENS": (0, 100_000_000),
+    "TOOL_TIMEOUT_SECONDS": (1, 3600),
+    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
+    "SANDBOX_SECONDS": (1, 600),
+    "SANDBOX_MEMORY_MB": (64, 16_384),
+    "SANDBOX_DISK_MB": (1, 1024),
+    "MAX_RETRIES": (0, 5),
+    "CONNECT_TIMEOUT_SECONDS": (1, 300),
+    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
+    "IDLE_TIMEOUT_SECONDS": (30, 900),
+}
+_PASSWORD: JsonDict = {"input": {"type": "password"}}
+_SECRET = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
+
+
+class Valves(BaseModel):
+    """Settings of the administrator."""
+
+    API_KEY: str = Field(
+        default="",
+        description=f"Key for BASE_URL: {_SECRET} Example: `env:OPENAI_API_KEY`, which "
+        "is also what holds when this is empty.",
+        json_schema_extra=_PASSWORD,
+    )
+    BASE_URL: str = Field(
+        default=DEFAULT_BASE_URL,
+        description="Address of the Responses API, with or without `/v1`. Example: "
+        f"`{DEFAULT_BASE_URL}`.",
+    )
+    MODEL: str = Field(
+        default="gpt-6.1-sol",
+        description="The model of both agents; an effort can be part of the name. "
+        "Example: `gpt-5.2-high`. A request may name another one as `agent_model`.",
+    )
+    INSTRUCTION: str = Field(
+        default="",
+        description="What the agent is and does, in front of all policies. Example: "
+        "`You help the support team of an online shop.`",
+    )
+    POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
+        default="full",
+        description="How the policies are worded. `full`: in detail. `lean`: short, by "
+        "outcome, for newer models. `auto`: whatever suits the model. Example: `lean`.",
+    )
+    PROMPT_POLICY_OVERRIDES: str = Field(
+        default="",
+        description="Other policies. Plain text is added behind all of them. Example: "
+        "`Answer in French.` A JSON object replaces single ones, by the keys "
+        "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
+        "`tool_preamble_policy` or `extra_policy`. Example: "
+        '`{"tool_preamble_policy": "Say nothing before a call."}`.',
+    )
+    CONTEXT: str = Field(
+        default="",
+        description="What the agent should know, given to it with every question and "
+        "shown as a source: facts, where `context_gathering_policy` says how it goes "
+        "about finding more. Example: `Our office hours are 9 to 17.`",
+    )
+    PRESET: str = Field(
+        default="",
+        description="A guide: who the agent is, and how much of a chat it remembers. "
+        "`researcher`, `engineer`, `companion`, or a file's name without `.json` in "
+        "PRESETS_DIR. Example: `researcher`.",
+    )
+    PRESETS_DIR: str = Field(
+        default="",
+        description="Folder with guides of your own, as JSON files. Example: "
+        "`/app/presets`.",
+    )
+    MAXIMUM_ITERATIONS: int = Field(
+        default=6,
+        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        "model answers with what it has. Example: `6`.",
+    )
+    MAXIMUM_SECONDS: int = Field(
+        default=0,
+        description="How long the model and our tools may work for one answer; 0 is no "
+        "limit. Example: `300`.",
+    )
+    MAXIMUM_TOKENS: int = Field(
+        default=0,
+        description="How many tokens one answer may take, over all its rounds; 0 is no "
+        "limit. Example: `200000`.",
+    )
+    EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
+        default=True,
+        description="Show what the model says before it calls tools, as a thought. Off: "
+        "the answer alone. Example: `true`.",
+    )
+    TOOL_APPROVAL: str = Field(
+        default="",
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
+    )
+    TOOL_TIMEOUT_SECONDS: int = Field(
+        default=120, description="For a single call of our own tools. Example: `120`."
+    )
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        description="Longest output of a tool of our own that the model gets; of a "
+        "longer one it gets the beginning and the end. Example: `100000`.",
+    )
+    MCP_SERVERS_JSON: str = Field(
+        default="",
+        description="MCP servers whose tools run here, as a JSON list of objects: "
+        "`server_label`, `server_url`, `authorization` (a token), `headers`, "
+        "`allowed_tools` (patterns), `timeout`; or, with ALLOW_STDIO, `command` and "
+        f"`env` instead of an address. Tokens, headers and `env` can be {_SECRET} "
+        'Example: `[{"server_label": "docs", "server_url": "https://mcp.example.org", '
+        '"authorization": "env:DOCS_TOKEN"}]`.',
+    )
+    ALLOW_STDIO: bool = Field(
+        default=False,
+        description="Let MCP_SERVERS_JSON start programs on this server. The server "
+        "takes new valves from whoever reaches it, without a key: then whoever does "
+        "can run anything. Example: `false`.",
+    )
+    OPENAPI_SERVERS_JSON: str = Field(
+        default="",
+        description="Servers with an OpenAPI document whose operations are tools that "
+        "run here, as a JSON list of objects: `server_label`, `server_url` (of the "
+        "document), `base_url`, `authorization`, `headers`, `allowed_tools`, "
+        f"`timeout`. Tokens and headers can be {_SECRET} Example: "
+        '`[{"server_label": "shop", "server_url": "http://10.0.0.2/openapi.json"}]`.',
+    )
+    SANDBOX: bool = Field(
+        default=False,
+        description="Let the model run Python and keep files, in a sandbox without "
+        "network. Where none can be had the log says why, and nothing is offered. "
+        "Example: `true`.",
+    )
+    SANDBOX_SECONDS: int = Field(
+        default=30, description="For one run in the sandbox. Example: `30`."
+    )
+    SANDBOX_MEMORY_MB: int = Field(
+        default=512, description="For one run, all its processes. Example: `512`."
+    )
+    SANDBOX_DISK_MB: int = Field(
+        default=64, description="For the files of one chat. Example: `64`."
+    )
+    SANDBOX_WHEELS: str = Field(
+        default="",
+        description="Folder of wheels that runs may install; empty installs nothing. "
+        "Example: `/srv/wheels`.",
+    )
+    FILES_ROOT: str = Field(
+        default="",
+        description="The one folder from which tools may hand over files by their path; "
+        "empty forbids it. Example: `/files`.",
+    )
+    REASONING_EFFORT: Literal[
+        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = Field(
+        default="",
+        description="How long the model thinks; empty leaves it to MODEL. Example: "
+        "`high`.",
+    )
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
+        default="auto",
+        description="Show a summary of the reasoning. OpenAI gives it to verified "
+        "organisations only. Example: `disabled`.",
+    )
+    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
+        default="",
+        description="How long answers are; empty leaves it to the model. Example: "
+        "`low`.",
+    )
+    ENABLE_STREAM: bool = Field(
+        default=True,
+        description="Stream answers from the server. Off: for organisations that may "
+        "not stream. Example: `true`.",
+    )
+    PARALLEL_TOOL_CALLS: bool = Field(
+        default=True,
+        description="Let the model ask for several tools at once. Example: `true`.",
+    )
+    ORGANIZATION: str = Field(
+        default="", description="Organisation to bill. Example: `org-abc`."
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill. Example: `proj_abc`."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description=f"More headers, as a JSON object of texts; a value can be {_SECRET} "
+        'Example: `{"X-Team": "env:TEAM_KEY"}`.',
+        json_schema_extra=_PASSWORD,
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API knows. "
+        "Example: `strict`.",
+    )
+    MAX_RETRIES: int = Field(
+        default=1,
+        description="How often a request that failed before its first word is sent "
+        "again, 0 to 5. Example: `1`.",
+    )
+    CONNECT_TIMEOUT_SECONDS: int = Field(
+        default=30,
+        description="How long a connection may take to come about. Example: `30`.",
+    )
+    FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
+        default=300,
+        description="How long the server may take to begin its answer, 30 to 900. "
+        "Example: `300`.",
+    )
+    IDLE_TIMEOUT_SECONDS: int = Field(
+        default=300,
+        description="How long the server may be silent in the middle of an answer, "
+        "30 to 900. Example: `300`.",
+    )
+    VERIFY_SSL: bool = Field(
+        default=True,
+        description="Check the server's certificate. Off only for a test. Example: "
+        "`true`.",
+    )
+    CA_BUNDLE: str = Field(
+        default="",
+        description="Path of a file with the certificates to trust. Example: "
+        "`/etc/ssl/company.pem`.",
+    )
+    PROXY: str = Field(
+        default="",
+        description=f"Address of an HTTP proxy: {_SECRET} Empty: HTTPS_PROXY and "
+        "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
+        json_schema_extra=_PASSWORD,
+    )
+    DEBUG: bool = Field(
+        default=False,
+        description="Write the arguments and outputs of tools to the server's log, "
+        "secrets left out. Example: `false`.",
+    )
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _take_what_can_be_meant(
+        cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
+    ) -> Any:
+        name = str(about.field_name)
+        default = cls.model_fields[name].default
+        if name in _LIMITS:
+            return within(value, *_LIMITS[name], default)
+        try:
+            return validate(value)
+        except ValidationError:
+            return default
+
+    @field_validator("API_KEY", "PROXY")
+    @classmethod
+    def _seal(cls, value: str) -> str:
+        return sealed(value)
+
+    @field_validator("EXTRA_HEADERS")
+    @classmethod
+    def _seal_values(cls, value: str) -> str:
+        return sealed_values(value)
+
+    @field_validator("MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON")
+    @classmethod
+    def _seal_servers(cls, value: str) -> str:
+        return sealed_servers(value)
+
+
+def within(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; what is no number is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
+
+
+# gpt5_agent.settings ==================================================================
+# What the valves and a request come to: one question to the agent.
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One call of the pipeline: which agent, what was said, what else was given.
+
+    `in_chat` says whether a person can be asked in the chat; `tools` run here.
+    """
+
+    strategy: str
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    valves: Valves
+    in_chat: bool = False
+    tools: Sequence[Tool] = ()
+
+    def chosen(self, key: str, otherwise: str) -> str:
+        """Return a text that the request names, else that of the valves."""
+        given = self.body.get(key)
+        if isinstance(given, Mapping | list):
+            return json.dumps(given)
+        return given if isinstance(given, str) and given.strip() else otherwise
+
+
+def agent_asked(
+    question: Question, endpoint: Endpoint, connections: Connections, log: AgentLog
+) -> AgentAsked:
+    """Return what the agent is asked; raises InvalidRequest for what cannot work."""
+    valves, body = question.valves, question.body
+    return AgentAsked(
+        strategy=question.strategy,
+        model=question.chosen("agent_model", valves.MODEL),
+        messages=question.messages,
+        body=body,
+        endpoint=endpoint,
+        connections=connections,
+        limits=_limits(valves),
+        settings=_settings(valves, streams=bool(body.get("stream"))),
+        persona=_persona(question),
+        budget=AgentLimits(
+            within(body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS),
+            valves.MAXIMUM_SECONDS,
+            valves.MAXIMUM_TOKENS,
+        ),
+        own=_own_tools(question),
+        query=question.chosen("query", ""),
+        context=body.get("context") or valves.CONTEXT or None,
+        log=log.line,
+        debug=valves.DEBUG,
+        ended=lambda metadata: log.line(json.dumps(metadata.wire())),
+    )
+
+
+def emits_thoughts(question: Question) -> bool:
+    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
+    given = question.body.get("emit_intermediate_thoughts")
+    if given is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool("emit_intermediate_thoughts", given)
+
+
+def endpoint_of(valves: Valves) -> Endpoint:
+    """Return where requests go; raises InvalidRequest for what cannot work."""
+    key = revealed(valves.API_KEY, "API_KEY")
+    key = key or os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key:
+        raise InvalidRequest(
+            "This pipeline has no API key yet. An administrator has to set API_KEY in "
+            "its valves (Admin Panel > Settings > Pipelines)."
+        )
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=key,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=_headers(valves.EXTRA_HEADERS),
+        network=Network(
+            valves.VERIFY_SSL,
+            valves.CA_BUNDLE.strip(),
+            revealed(valves.PROXY, "PROXY"),
+        ),
+        strict=valves.COMPATIBILITY == "strict",
+    )
+
+
+def secrets_of(endpoint: Endpoint) -> list[str]:
+    """Return the texts that must be in no line of the log."""
+    proxy = url_parts(endpoint.network.proxy)
+    password = unquote(proxy.password or "") if proxy else ""
+    headers = endpoint.extra_headers.values()
+    secrets = [endpoint.api_key, *headers, endpoint.network.proxy, password]
+    return [text for text in secrets if text.strip()]
+
+
+def _headers(stored: str) -> Mapping[str, str]:
+    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
+    text = revealed(stored, "EXTRA_HEADERS")
+    try:
+        given = json.loads(text) if text else {}
+    except ValueError:
+        given = None
+    if isinstance(given, dict) and all(isinstance(v, str) for v in given.values()):
+        return {name: revealed(v, "EXTRA_HEADERS") for name, v in given.items()}
+    raise InvalidRequest(
+        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
+        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
+    )
+
+
+def _limits(valves: Valves) -> Limits:
+    timeouts = Timeouts(
+        connect=valves.CONNECT_TIMEOUT_SECONDS,
+        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
+        idle=valves.IDLE_TIMEOUT_SECONDS,
+    )
+    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
+
+
+def _settings(valves: Valves, *, streams: bool) -> Settings:
+    summary = valves.REASONING_SUMMARY
+    return Settings(
+        effort=valves.REASONING_EFFORT or None,
+        summary=None if summary == "disabled" else summary,
+        verbosity=valves.VERBOSITY or None,
+        stream=streams and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+    )
+
+
+def _persona(question: Question) -> Persona:
+    valves = question.valves
+    return Persona(
+        instruction=question.chosen("instruction", valves.INSTRUCTION),
+        overrides=question.chosen(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        style=valves.POLICY_STYLE,
+        guide=find_guide(valves.PRESET, valves.PRESETS_DIR),
+    )
+
+
+def _own_tools(question: Question) -> OwnTools:
+    valves = question.valves
+    return OwnTools(
+        tools=question.tools,
+        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
+        limits=CallLimits(
+            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
+        asks_in_chat=question.in_chat,
+        files_root=valves.FILES_ROOT.strip(),
+    )
+
+
+# gpt5_agent.guard =====================================================================
+# What keeps a call from being made: bad arguments, or that it failed before.
+#
+# The texts are those of the seed (pipelines-and-agents.md §6); a model that reads one can
+# correct itself.
+
+FAILED = "tool invoke error: failed to execute tool"
+REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
+
+Schemas = Callable[[str], Mapping[str, Any] | None]
+"""Gives the schema of a tool's arguments, or None for no such tool."""
+
+
+class Guard:
+    """Says of each call of a run whether it may be made."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        """Take what the tools want."""
+        self._schemas = schemas
+        self._failed: dict[str, Item] = {}
+
+    def refusal(self, call: Item) -> str | None:
+        """Return what a call is answered with that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._schemas(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parsed_arguments(call)
+        except (ValueError, RecursionError) as error:
+            return f"tool arguments parse error: {error}"
+        misfit = option_misfit(arguments, schema) or argument_complaint(
+            arguments, schema
+        )
+        if misfit:
+            return f"tool arguments validation error: {misfit}"
+        return REPEATED if self.has_failed(name, arguments) else None
+
+    def has_failed(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether the same call failed before."""
+        return self._signature(name, arguments) in self._failed
+
+    def note_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember that a call failed."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return list(self._failed.values())
+
+    def note_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
+        with suppress(ValueError, RecursionError):
+            self.note_failure(str(call.get("name") or ""), parsed_arguments(call))
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return what two calls have in common that are the same."""
+        given = without_nulls(arguments, self._schemas(name) or {})
+        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
+
+
+class GuardedTools:
+    """Tools whose failures are told in one sentence, and not repeated."""
+
+    def __init__(
+        self, tools: CallableTools, guard: Guard, log: Callable[[str], object]
+    ) -> None:
+        """Wrap `tools`; `log` takes lines that say why one failed."""
+        self._tools = tools
+        self._guard = guard
+        self._log = log
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments."""
+        return self._tools.parameters(name)
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the tool that a call is for."""
+        return self._tools.meant(name, arguments)
+
+    def waits_for_people(self, name: str) -> bool:
+        """Say whether a tool's time is a person's."""
+        return self._tools.waits_for_people(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool; one that takes too long, or is stopped, has failed too."""
+        if self._guard.has_failed(name, arguments):
+            return ToolAnswer(REPEATED, failed=True)
+        succeeded = False
+        try:
+            answer = await self._tools.call(name, arguments)
+            succeeded = not answer.failed
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                raise
+            self._log(f"the tool {name} raised {type(error).__name__}: {error}")
+            return ToolAnswer(FAILED, failed=True)
+        finally:
+            if not succeeded:
+                self._guard.note_failure(name, arguments)
+        return answer
+
+
+def parsed_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError for what is no JSON object."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": str(call.get("input") or "")}
+    text = call.get("arguments")
+    if not isinstance(text, str):
+        raise ValueError("the arguments are not a text")
+    arguments = json.loads(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def option_misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return what is wrong with an argument that has to be one of some options."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    for name, value in arguments.items():
+        options = _options(known.get(name))
+        if options and value is not None and _option(value) not in options:
+            return (
+                f"parameter '{name}' value {_option(value)!r} not in options {options}"
+            )
+    return ""
+
+
+def _options(node: object) -> list[str]:
+    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
+    if not isinstance(node, Mapping):
+        return []
+    options = node.get("enum") or node.get("options")
+    return [_option(one) for one in options] if isinstance(options, list) else []
+
+
+def _option(value: Any) -> str:
+    """Return a value as options are compared: true is "true", 1 is "1"."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option(value["value"])
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# gpt5_agent.harm ======================================================================
+# What a person is warned of before a tool runs, by the words of its name.
+
+_HARM: Mapping[str, str] = {
+    "delete": "It can delete things.",
+    "remove": "It can delete things.",
+    "drop": "It can delete things.",
+    "write": "It can change things.",
+    "update": "It can change things.",
+    "move": "It can change things.",
+    "create": "It can change things.",
+    "send": "It can send things to others.",
+    "post": "It can send things to others.",
+    "publish": "It can send things to others.",
+    "pay": "It can spend money.",
+    "buy": "It can spend money.",
+    "order": "It can spend money.",
+    "execute": "It runs code.",
+    "exec": "It runs code.",
+    "run": "It runs code.",
+    "shell": "It runs code.",
+}
+"""Words in the names of tools that can do harm, with what to warn of."""
+
+
+def security_warning(name: str) -> Mapping[str, str] | None:
+    """Return what to warn of before a tool runs; its name is all that is known.
+
+    A word in it that means harm warns; a tool whose name says only that it reads does
+    not.
+    """
+    words = "".join(one if one.isalnum() else " " for one in _spaced(name)).split()
+    reason = next((_HARM[word] for word in words if word in _HARM), None)
+    return {"level": "high", "reason": reason} if reason else None
+
+
+def _spaced(name: str) -> str:
+    """Return a name with its words in small letters, apart from each other."""
+    return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
+
+
+# gpt5_agent.memory ====================================================================
+# What a guide lets the agent remember of a chat.
+
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+WINDOW_TURNS = 10
+"""How many turns a `sliding-window` keeps that does not say."""
+
+_WINDOW = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
+
+_TOOL_PICTURES = "Here are the images from the tool results above."
+"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The messages that are left, with what to tell of those that are not."""
+
+    messages: Sequence[Message]
+    note: str = ""
+
+
+def remembered(messages: Sequence[Message], policy: str) -> Remembered:
+    """Return what a memory policy leaves of a chat, by whole turns.
+
+    A turn is a message of the user with all that followed it; what the system says
+    before the first stays. Raises InvalidRequest for a policy that there is not.
+    """
+    most = _window(policy.strip())
+    starts = [place for place, _ in enumerate(messages) if begins_turn(messages, place)]
+    if not most or len(starts) <= most:
+        return Remembered(messages)
+    first, kept_from = starts[0], starts[-most]
+    head = [one for one in messages[:first] if one.get("role") == "system"]
+    dropped = len(starts) - most
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return Remembered(
+        [*head, *messages[kept_from:]],
+        f"The memory holds {most} turns, so {turns} left out. The model no longer "
+        "knows them, and because the beginning of the chat changed, its cached prompt "
+        "and its earlier reasoning are lost.",
+    )
+
+
+def memory_items(guide: Guide) -> list[Item]:
+    """Return what the agent remembers before the chat begins, as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    text = f"<memories>\n{listed}\n</memories>"
+    part = {"type": "input_text", "text": text}
+    return [{"type": "message", "role": "developer", "content": [part]}]
+
+
+def begins_turn(messages: Sequence[Message], place: int) -> bool:
+    """Say whether a message is one that the user wrote.
+
+    After tools with pictures the host makes one of its own.
+    """
+    if messages[place].get("role") != "user":
+        return False
+    after_tool = place > 0 and messages[place - 1].get("role") == "tool"
+    return not (after_tool and _first_text(messages[place]).startswith(_TOOL_PICTURES))
+
+
+def _first_text(message: Message) -> str:
+    content = message.get("content")
+    part = content[0] if isinstance(content, list) and content else content
+    text = part.get("text") if isinstance(part, Mapping) else part
+    return text if isinstance(text, str) else ""
+
+
+def _window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW.fullmatch(policy)
+    if match:
+        return int(match[1] or WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The preset asks for the memory policy vector-db, which would need a "
+            "database that this pipeline does not have. An administrator has to choose "
+            "sliding-window or leave the policy empty."
+        )
+    raise InvalidRequest(
+        "The preset asks for a memory policy that there is not. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing."
+    )
+
+
+# gpt5_agent.confirmations =============================================================
+# A person's yes or no to calls: asked through the host, read back, used once.
+#
+# The pipeline ends with a call of the host's `ask_user`, alone in its stream; the host
+# waits for the person, as long as it takes, and calls the pipeline again. An answer is
+# bound to a call by its id, its name and its arguments, so that no other call can use it.
+
+MOST_QUESTIONS = 3
+"""As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
+
+_ASK_USER = "ask_user"
+_PREFIX = "call_confirm_"
+_ALLOW, _DENY = "Allow", "Deny"
+
+
+class Confirmations:
+    """The answers that a person gave, each of which counts once."""
+
+    def __init__(self, answers: Mapping[str, bool]) -> None:
+        """Take the answers by the ids of their confirmations."""
+        self._answers = dict(answers)
+
+    def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a person answered for this very call."""
+        return confirmation_id(call_id, name, arguments) in self._answers
+
+    def take(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Return whether the answer was a clear yes; it is used up then."""
+        return self._answers.pop(confirmation_id(call_id, name, arguments), False)
+
+
+def confirmation_id(call_id: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of the confirmation that a call needs."""
+    bound = json.dumps([call_id, name, _said(arguments)], sort_keys=True, default=str)
+    return hashlib.sha256(bound.encode()).hexdigest()[:32]
+
+
+def requested(call: Item) -> ToolCallRequested:
+    """Return the question whether a call may be made."""
+    call_id, name = str(call["call_id"]), str(call["name"])
+    arguments = parsed_arguments(call)
+    return ToolCallRequested(
+        name,
+        arguments,
+        confirmation_id(call_id, name, arguments),
+        security_warning(name),
+    )
+
+
+def question_call(requests: Sequence[ToolCallRequested]) -> Item:
+    """Return the call of `ask_user` that asks a person for each of the calls."""
+    questions = [_question(request) for request in requests]
+    ids = "".join(request.confirmation_id for request in requests)
+    name = hashlib.sha256(ids.encode()).hexdigest()[:24]
+    asked = {"questions": questions, "allow_other": False}
+    return {
+        "type": "function_call",
+        "id": f"fc_{name}",
+        "call_id": f"{_PREFIX}{name}",
+        "name": _ASK_USER,
+        "arguments": json.dumps(asked, ensure_ascii=False),
+        "status": "completed",
+    }
+
+
+def read_answers(messages: Iterable[Message]) -> dict[str, bool]:
+    """Return what a person answered, by the ids of the confirmations.
+
+    Whatever is not a clear yes is a no: another answer, a timeout, a rejection.
+    """
+    asked: dict[str, list[str]] = {}
+    answers: dict[str, bool] = {}
+    for message in messages:
+        for call in filter(_is_ours, tool_calls_of(message)):
+            asked[str(call["id"])] = _asked_ids(call)
+        told = _json_object(message.get("content"))
+        given = told.get("answers") if told.get("status") == "answered" else None
+        chosen = given if isinstance(given, Mapping) else {}
+        for one in asked.pop(str(message.get("tool_call_id")), ()):
+            answers[one] = _is_yes(chosen.get(one))
+    return answers
+
+
+def without_questions(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages without our questions and their answers."""
+    found: list[Message] = []
+    for message in messages:
+        calls = tool_calls_of(message)
+        left = [call for call in calls if not _is_ours(call)]
+        if str(message.get("tool_call_id") or "").startswith(_PREFIX):
+            continue
+        found.append(message if left == calls else {**message, "tool_calls": left})
+    return found
+
+
+def tool_calls_of(message: Message) -> list[Mapping[str, Any]]:
+    """Return the tool calls of a message."""
+    calls = message.get("tool_calls")
+    return (
+        [one for one in calls if isinstance(one, Mapping)]
+        if isinstance(calls, list)
+        else []
+    )
+
+
+def _said(value: Any) -> Any:
+    """Return a value without its nulls: those are taken out before a tool runs."""
+    if isinstance(value, Mapping):
+        return {key: _said(one) for key, one in value.items() if one is not None}
+    return [_said(one) for one in value] if isinstance(value, list) else value
+
+
+def _question(request: ToolCallRequested) -> dict[str, Any]:
+    arguments = json.dumps(request.args, ensure_ascii=False, default=str)
+    warning = request.security_warning or {}
+    text = " ".join(
+        part
+        for part in (
+            f"May {request.tool_name} be called?",
+            warning.get("reason", ""),
+            f"With: {arguments}",
+        )
+        if part
+    )
+    allow = {"label": _ALLOW, "description": "Make this call, once."}
+    deny = {"label": _DENY, "description": "Do not make this call."}
+    return {
+        "id": request.confirmation_id,
+        "header": "Approve a tool",
+        "question": text[:500],
+        # The page recommends the first (tools/builtin.py, ask_user).
+        "options": [deny, allow] if warning else [allow, deny],
+        "allow_other": False,
+    }
+
+
+def _is_ours(call: Mapping[str, Any]) -> bool:
+    return str(call.get("id") or "").startswith(_PREFIX)
+
+
+def _asked_ids(call: Mapping[str, Any]) -> list[str]:
+    function = call.get("function")
+    given = function.get("arguments") if isinstance(function, Mapping) else None
+    questions = _json_object(given).get("questions")
+    rows = questions if isinstance(questions, list) else []
+    return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
+
+
+def _is_yes(answer: object) -> bool:
+    label = answer.get("label") if isinstance(answer, Mapping) else answer
+    return label == _ALLOW
+
+
+def _json_object(text: object) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+# gpt5_agent.ledger ====================================================================
+# What an answer took so far: tokens, time, rounds, calls.
+
+_MOST_ROUNDS = (
+    "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
+    "Please consider increasing the iteration limit."
+)
+
+
+class Ledger:
+    """Adds up; earlier rounds of the same answer are brought in with `resume`."""
+
+    def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
+        """Begin now, in seconds of a clock that only grows."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        self.last_usage: Usage | None = None
+        self.usage_before: Usage | None = None
+        self._budget = budget
+        self._now = now
+        self._began = now()
+
+    @property
+    def seconds(self) -> float:
+        """The time that the agent itself took."""
+        return self._now() - self._began
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones too."""
+        return add_usage(self.usage_before, self.usage) or Usage()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time that is left, or None where there is no limit."""
+        most = self._budget.seconds
+        return max(0.0, most - self.seconds) if most > 0 else None
+
+    def resume(
+        self, rounds: int, calls: int, usage: Usage | None, seconds: float
+    ) -> None:
+        """Go on from what earlier rounds took."""
+        self.rounds, self.calls, self.usage_before = rounds, calls, usage
+        self._began -= seconds
+
+    def add_turn(self, usage: Usage | None) -> None:
+        """Count what a model's answer took."""
+        self.usage = add_usage(self.usage, usage)
+        self.last_usage = usage
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Count no time while a person is asked."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._began += self._now() - began
+
+    def may_call(self, number: int) -> bool:
+        """Say whether the model may call tools in the round of that number."""
+        return number <= self._budget.rounds and not self._used_up()
+
+    def refusal(self, number: int) -> str:
+        """Return what the calls of a round are refused with, if they are.
+
+        The calls of the last round are not made, unless it is the only one. `{tool}`
+        stands for the tool's name.
+        """
+        most = self._budget.rounds
+        if number > most or number == most > 1:
+            return _MOST_ROUNDS.replace("{limit}", str(most))
+        used_up = self._used_up()
+        return used_up and f"{used_up} Cannot call tool '{{tool}}'."
+
+    def _used_up(self) -> str:
+        budget = self._budget
+        if self.seconds_left == 0:
+            return f"Time limit ({budget.seconds:g} s) reached."
+        if 0 < budget.tokens <= self.total_usage.total:
+            return f"Token limit ({budget.tokens}) reached."
+        return ""
+
+    def metadata(
+        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
+    ) -> Metadata:
+        """Return what the whole answer took."""
+        usage = self.total_usage
+        price = cost_of_run(usage, prices, ()) or 0.0
+        return Metadata(
+            strategy,
+            model,
+            ending,
+            rounds=self.rounds,
+            tool_calls=self.calls,
+            latency=self.seconds,
+            price=price,
+            usage=usage,
+        )
+
+
+def usage_wire(usage: Usage | None) -> dict[str, int]:
+    """Return the counts as they are noted."""
+    return asdict(usage) if usage else {}
+
+
+def read_noted_usage(wire: object) -> Usage | None:
+    """Return the counts that were noted; None for anything else."""
+    given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
+    counts = {field.name: given.get(field.name) for field in fields(Usage)}
+    numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
+    return Usage(**numbers) if numbers else None
+
+
+# gpt5_agent.context ===================================================================
+# What a request gives the model to read beside the chat.
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+def read_context(context: object) -> list[SourceGiven]:
+    """Return the entries of a context, once each: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    found = [one for one in map(_entry_of, _numbered(rows)) if one.text.strip()]
+    return list(dict.fromkeys(found))
+
+
+def context_text(entries: list[SourceGiven]) -> str:
+    """Return what the model reads of the entries; nothing for none."""
+    if not entries:
+        return ""
+    texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _numbered(rows: list[Any]) -> Iterator[tuple[int, Any]]:
+    unique: list[Any] = []
+    for row in rows:
+        if row not in unique and row is not None:
+            unique.append(row)
+    yield from enumerate(unique, 1)
+
+
+def _entry_of(numbered: tuple[int, Any]) -> SourceGiven:
+    number, row = numbered
+    usual = f"Context {number}"
+    if not isinstance(row, Mapping):
+        return SourceGiven(usual, row if isinstance(row, str) else _as_json(row))
+    metadata = row.get("metadata")
+    more = {**(metadata if isinstance(metadata, Mapping) else {}), **row}
+    text = _first(row, _TEXT_KEYS) or _as_json(row)
+    return SourceGiven(_first(more, _NAME_KEYS) or usual, text, _first(more, _URL_KEYS))
+
+
+def _first(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    texts = (row[key] for key in keys if isinstance(row.get(key), str))
+    return next((text for text in texts if text.strip()), "")
+
+
+def _as_json(row: object) -> str:
+    return json.dumps(row, ensure_ascii=False, default=str)
+
+
+# gpt5_agent.files =====================================================================
+# Files that a tool names, read from one folder alone.
+
+LARGEST_FILE = 5 * 1024 * 1024
+FILES_PREFIX = "/files"
+
+
+def read_tool_file(path: str, root: str) -> bytes:
+    """Return the bytes of a file; raises InvalidRequest for what may not be read.
+
+    A tool names it as `/files/...`, which stands for `root`, or by its path in there.
+    Neither `..` nor a link leads out. The size is looked at before and after, because
+    a file may grow while it is read.
+    """
+    if not root.strip():
+        raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
+    try:
+        with open(_real_path(path, realpath(root.strip())), "rb") as file:
+            _check_size(os.fstat(file.fileno()).st_size)
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError):
+        raise InvalidRequest("the file cannot be read") from None
+    _check_size(len(content))
+    return content
+
+
+def _real_path(path: str, root: str) -> str:
+    inside = path.removeprefix(f"{FILES_PREFIX}/")
+    found = realpath(join(root, inside) if inside != path else path)
+    outside = not isabs(path) or commonpath((root, found)) != root
+    if outside or not isfile(found):
+        raise InvalidRequest(f"there is no such file below {FILES_PREFIX}")
+    return found
+
+
+def _check_size(size: int) -> None:
+    if size > LARGEST_FILE:
+        raise InvalidRequest("the file is larger than 5 MB")
+
+
+# gpt5_agent.results ===================================================================
+# What a tool returned -> what the model is told of it, and what a person is shown.
+#
+# The texts are those of the seed (pipelines-and-agents.md §6). Parts are dicts with a
+# `type`; those of MCP are understood as they are.
+
+IMAGE_SENT = "image generated and sent to user. Tell user to review it now."
+
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_PART_TYPES = frozenset(
+    {
+        "text",
+        "json",
+        "link",
+        "image_link",
+        "image",
+        "blob",
+        "file",
+        "resource",
+        "resource_link",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A part, for the model and for the page."""
+
+    text: str
+    image: str = ""
+    file: Mapping[str, Any] = field(default_factory=dict)
+
+
+ReadFile = Callable[[str], bytes]
+"""Gives the bytes of a file that a tool names; raises InvalidRequest."""
+
+
+def tool_answer(result: object, read_file: ReadFile) -> ToolAnswer:
+    """Return the answer for what a tool returned.
+
+    Raises InvalidRequest for a file that may not be read, and for one that is none.
+    """
+    failed, content = False, result
+    if isinstance(result, Mapping) and isinstance(result.get("content"), list):
+        failed, content = result.get("isError") is True, result["content"]
+    parts = _known_parts(content)
+    if not parts:
+        text = result if isinstance(result, str) else _response(result)
+        return ToolAnswer(text, failed)
+    told = [_told_part(part, read_file) for part in parts]
+    images = [one.image for one in told if one.image]
+    files = [one.file for one in told if one.file]
+    card = {"images": images, "files": files}
+    text = "\n".join(one.text for one in told)
+    return ToolAnswer(text, failed, {k: v for k, v in card.items() if v})
+
+
+def _known_parts(value: object) -> list[Mapping[str, Any]]:
+    """Return the parts of a list of nothing else; none for any other value."""
+    rows = value if isinstance(value, list) else []
+    parts = [row for row in rows if isinstance(row, Mapping)]
+    known = [part for part in parts if part.get("type") in _PART_TYPES]
+    return known if len(known) == len(rows) else []
+
+
+def _response(value: object) -> str:
+    return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
+
+
+def _told_part(part: Mapping[str, Any], read_file: ReadFile) -> _Told:
+    mime = str(part.get("mimeType") or "")
+    match part["type"]:
+        case "text":
+            return _Told(str(part.get("text") or ""))
+        case "json":
+            return _Told(_response(part.get("json")))
+        case "link":
+            return _link(part.get("url"))
+        case "resource_link":
+            return _link(part.get("uri"))
+        case "image_link":
+            return _Told(IMAGE_SENT, image=str(part.get("url") or ""))
+        case "file":
+            path = str(part.get("path") or "")
+            return _blob(read_file(path), mime, str(part.get("name") or path))
+        case "resource":
+            return _resource(part.get("resource"))
+    name = str(part.get("name") or "")
+    return _blob(_decoded(part.get("data")), mime or _usual(part["type"]), name)
+
+
+def _link(url: object) -> _Told:
+    return _Told(f"result link: {url}. please tell user to check it.")
+
+
+def _resource(resource: object) -> _Told:
+    """Return a resource of MCP, which has a text or a blob."""
+    found = resource if isinstance(resource, Mapping) else {}
+    if isinstance(found.get("text"), str):
+        return _Told(found["text"])
+    mime, name = str(found.get("mimeType") or ""), str(found.get("uri") or "")
+    return _blob(_decoded(found.get("blob")), mime, name)
+
+
+def _blob(content: bytes, mime: str, name: str) -> _Told:
+    """Return bytes: a picture goes to the page, another file to the tool's card."""
+    if len(content) > LARGEST_FILE:
+        raise InvalidRequest("the file is larger than 5 MB")
+    own = basename(name) or "file"
+    kind = mime or guess_type(own)[0] or "application/octet-stream"
+    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    if kind in _PICTURES:
+        return _Told(IMAGE_SENT, image=url)
+    text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
+    return _Told(text, file={"type": "file", "name": own, "url": url})
+
+
+def _decoded(data: object) -> bytes:
+    try:
+        return base64.b64decode(str(data or ""), validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidRequest("the file is not base64") from None
+
+
+def _usual(kind: str) -> str:
+    return "image/png" if kind == "image" else ""
+
+
+# gpt5_agent.own_tools =================================================================
+# The agent's own tools, called by name.
+
+
+class PortTools:
+    """Tools of the port; `names` are theirs."""
+
+    def __init__(self, tools: Sequence[Tool], root: str) -> None:
+        """Read files that a tool names below `root` alone."""
+        self._tools = {tool.name: tool for tool in tools}
+        self._read_file = partial(read_tool_file, root=root)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the tools."""
+        return frozenset(self._tools)
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+        tool = self._tools.get(name)
+        return None if tool is None else tool.args
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call itself: no tool stands for another."""
+        return name, arguments
+
+    def waits_for_people(self, _name: str) -> bool:
+        """Say that no tool's time is a person's."""
+        return False
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool; a file that may not be read is a failure of the tool."""
+        result = await self._tools[name].execute(arguments)
+        try:
+            return tool_answer(result, self._read_file)
+        except InvalidRequest as refused:
+            return ToolAnswer(f"tool invoke error: {refused}", failed=True)
+
+
+def tool_spec(tool: Tool) -> Item:
+    """Return a tool as Open WebUI describes one."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.args),
+    }
+
+
+# gpt5_agent.rounds ====================================================================
+# What earlier rounds of an answer left in the messages.
+#
+# Where the host runs the tools, or asks a person, the agent is called anew for each
+# round and keeps nothing itself: all it needs to know stands in the messages since the
+# user's last one.
+
+Style = Literal["full", "lean"]
+
+_HOSTS_FAILURES = ("error:", "exception:", "traceback", "http error!")
+"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
+
+_NO_FAILURES = (
+    "error: tool call rejected by user.",
+    "error: tool call was not approved.",
+    "error: the administrator does not allow",
+    "error: the user did not approve",
+)
+"""What was refused to a call has not failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The rounds before this one.
+
+    `failed` are the calls that failed, `answers` a person's by their confirmations;
+    `open_turn` is an answer of the model whose calls waited for these: its round
+    counts, its calls do not yet.
+    """
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+    failed: tuple[Item, ...] = ()
+    answers: Mapping[str, bool] = field(default_factory=dict)
+    open_turn: tuple[Item, ...] = ()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the answer was begun before."""
+        return self.rounds > 0
+
+
+def read_earlier(messages: Sequence[Message]) -> Earlier:
+    """Return what the messages since the user's last one tell."""
+    run = _since_last_turn(messages)
+    turns = [turn for message in run for turn in carried_turns(message)]
+    answers = read_answers(run)
+    left = without_questions(run)
+    outputs = _outputs(left)
+    groups = [calls for message in left if (calls := tool_calls_of(message))]
+    open_turn = _open_turn(turns, outputs, answers)
+    return Earlier(
+        rounds=len(groups) + bool(open_turn),
+        calls=sum(map(len, groups)),
+        usage=_usage_of(turns),
+        seconds=sum(map(_seconds_of, turns)),
+        failed=(*_failed_in(groups, outputs), *_noted_failures(turns)),
+        answers=answers,
+        open_turn=open_turn,
+    )
+
+
+def settled_in_chat(messages: Sequence[Message]) -> Style | None:
+    """Return the style of policies that this chat began with, where it is known."""
+    turns = (turn for message in messages for turn in carried_turns(message))
+    styles: tuple[Style, ...] = ("full", "lean")
+    noted = (turn.notes.get("style") for turn in turns)
+    return next((style for said in noted for style in styles if style == said), None)
+
+
+def _since_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
+    places = range(len(messages) - 1, -1, -1)
+    last = next((place for place in places if begins_turn(messages, place)), -1)
+    return messages[last + 1 :]
+
+
+def _outputs(messages: Sequence[Message]) -> dict[str, str]:
+    """Return what the tools returned, by call; a list of parts counts as empty."""
+    returned = (one for one in messages if one.get("role") == "tool")
+    return {
+        str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
+    }
+
+
+def _open_turn(
+    turns: Sequence[CarriedTurn],
+    outputs: Mapping[str, str],
+    answers: Mapping[str, bool],
+) -> tuple[Item, ...]:
+    """Return the items of the last turn if it waited for a person's answers."""
+    items = tuple(one.item for one in turns[-1].items) if turns else ()
+    calls = [item for item in items if is_call(item)]
+    answered = any(call.get("call_id") in outputs for call in calls)
+    return items if answers and calls and not answered else ()
+
+
+def _usage_of(turns: Sequence[CarriedTurn]) -> Usage | None:
+    usage: Usage | None = None
+    for turn in turns:
+        usage = add_usage(usage, read_noted_usage(turn.notes.get("usage")))
+    return usage
+
+
+def _seconds_of(turn: CarriedTurn) -> float:
+    seconds = turn.notes.get("seconds")
+    return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
+
+
+def _failed_in(
+    groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
+) -> Iterator[Item]:
+    """Yield the calls whose output says that they failed."""
+    for call in (call for calls in groups for call in calls):
+        function = call.get("function")
+        if isinstance(function, Mapping) and _is_failure(
+            outputs.get(str(call.get("id")), "")
+        ):
+            yield {"name": function.get("name"), "arguments": function.get("arguments")}
+
+
+def _noted_failures(turns: Sequence[CarriedTurn]) -> Iterator[Item]:
+    for turn in turns:
+        noted = turn.notes.get("failed")
+        for call in noted if isinstance(noted, list) else ():
+            if isinstance(call, dict):
+                yield call
+
+
+def _is_failure(text: str) -> bool:
+    if text == FAILED:
+        return True
+    lowered = text.strip().lower()
+    if lowered.startswith(_HOSTS_FAILURES):
+        return not lowered.startswith(_NO_FAILURES)
+    try:
+        value = json.loads(text) if lowered.startswith("{") else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and list(value) == ["error"]
+
+
+# gpt5_agent.preparation ===============================================================
+# A question to the agent -> what its first round needs.
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a run of the agent begins with.
+
+    `request` has the history as its input; `own` runs the tools that are ours,
+    `host_schemas` are the arguments of the host's, both under the tools' own names.
+    """
+
+    model: ResolvedModel
+    request: ResponsesRequest
+    names: ToolNames
+    own: PortTools
+    host_schemas: Mapping[str, Mapping[str, Any]]
+    earlier: Earlier
+    style: Style
+    sources: Sequence[SourceGiven]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    tools: Sequence[Item]
+    names: ToolNames
+    choice: object
+
+
+def prepare_agent(asked: AgentAsked) -> Prepared:
+    """Return what the agent begins with; raises InvalidRequest for what cannot work."""
+    model = _calling_model(asked.model)
+    if not all(isinstance(message, Mapping) for message in asked.messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    earlier = read_earlier(asked.messages)
+    style = settled_in_chat(asked.messages) or settled_style(
+        asked.persona.style, model.family
+    )
+    guide = asked.persona.guide
+    memory = remembered(asked.messages, guide.memory_policy if guide else "")
+    reader = Origin(model.family, asked.endpoint.host)
+    said, items = _history(_with_query(memory.messages, asked.query), reader, earlier)
+    sources = read_context(asked.context)
+    offer = _offer(asked)
+    request = build_request(
+        model,
+        _instructions(asked, style, said, sources),
+        [*(memory_items(guide) if guide else ()), *items],
+        _body(asked, offer),
+        replace(asked.settings, tools=offer.tools),
+    )
+    own = PortTools(asked.own.tools, asked.own.files_root)
+    schemas = _host_schemas(offer, own)
+    shown = () if earlier.has_begun else sources
+    return Prepared(
+        model, request, offer.names, own, schemas, earlier, style, shown, memory.note
+    )
+
+
+def _calling_model(name: str) -> ResolvedModel:
+    model = resolve_model(name)
+    if not model.facts.functions:
+        raise InvalidRequest(
+            f"The model {model.id} cannot call functions, and an agent needs them. An "
+            "administrator has to choose another one in MODEL, for example gpt-5.2."
+        )
+    return model
+
+
+def _history(
+    messages: Sequence[Message], reader: Origin, earlier: Earlier
+) -> tuple[str, list[Item]]:
+    """Return what the system says and the items of a chat.
+
+    An answer whose calls are still open stands at the end: it goes on from there.
+    """
+    closed = _without_last_turn(messages) if earlier.open_turn else messages
+    marked, records = with_records(without_questions(closed))
+    said, stretches = read_messages(marked)
+    items = build_input(stretches, records, reader)
+    return said, [*items, *given_back(earlier.open_turn, with_reasoning=True)]
+
+
+def _without_last_turn(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages without what the last that carries a turn carries."""
+    carriers = [place for place, one in enumerate(messages) if carried_turns(one)]
+    last = messages[carriers[-1]]
+    bare = {k: v for k, v in last.items() if k != "reasoning_details"}
+    return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
+
+
+def _with_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last one."""
+    if not query.strip():
+        return messages
+    places = [place for place, _ in enumerate(messages) if begins_turn(messages, place)]
+    if not places:
+        return [*messages, {"role": "user", "content": query}]
+    last = places[-1]
+    content = messages[last].get("content")
+    rows = content if isinstance(content, list) else []
+    others = [
+        row
+        for row in rows
+        if not isinstance(row, Mapping) or row.get("type") not in ("text", "input_text")
+    ]
+    text: Any = [{"type": "text", "text": query}, *others] if others else query
+    return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
+
+
+def _instructions(
+    asked: AgentAsked, style: Style, said: str, sources: list[SourceGiven]
+) -> str:
+    """Return the instruction with its policies, then what there is to read."""
+    persona = asked.persona
+    guide = persona.guide.system_prompt if persona.guide else ""
+    parts = [part.strip() for part in (guide, persona.instruction, said)]
+    base = "\n\n".join(part for part in parts if part)
+    text = build_system_instruction(base, persona.overrides, style)
+    given = context_text(sources)
+    return f"{text}\n\n{given}" if given else text
+
+
+def _offer(asked: AgentAsked) -> _Offer:
+    """Return the host's tools with our own; one of ours wins over one of its name."""
+    specs = asked.body.get("tools")
+    hosts = responses_tools(specs if isinstance(specs, list) else [])
+    ours = responses_tools([tool_spec(tool) for tool in asked.own.tools])
+    functions = [
+        tool
+        for tool in merged_tools(hosts, ours)
+        if tool.get("type") in ("function", "custom")
+    ]
+    names = ToolNames(tuple(str(tool["name"]) for tool in functions))
+    tools = names.sent_tools(functions)
+    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
+    return _Offer(tools, names, choice if tools else None)
+
+
+def _host_schemas(offer: _Offer, own: PortTools) -> dict[str, Mapping[str, Any]]:
+    named = ((offer.names.original(str(one["name"])), one) for one in offer.tools)
+    return {
+        name: tool.get("parameters") or {}
+        for name, tool in named
+        if name not in own.names
+    }
+
+
+def _body(asked: AgentAsked, offer: _Offer) -> dict[str, Any]:
+    """Return the caller's keys; what the guide says of temperature stands behind."""
+    guide = asked.persona.guide
+    usual = {"temperature": guide.temperature} if guide else {}
+    given = {k: v for k, v in asked.body.items() if v is not None}
+    return {**usual, **given, "tool_choice": offer.choice}
+
+
+# gpt5_agent.calling ===================================================================
+# The calls of one round: refused, asked for, made here or left to the host.
+
+
+@dataclass(frozen=True, slots=True)
+class SortedCalls:
+    """The calls of a round, under their tools' own names.
+
+    `refused` are the answers of those that are not made, `left` those that the host
+    makes. While there are `questions` for a person, none is made.
+    """
+
+    calls: tuple[Item, ...]
+    refused: Mapping[str, ToolAnswer]
+    left: frozenset[str]
+    questions: tuple[Item, ...] = ()
+
+    @property
+    def ours(self) -> list[Item]:
+        """The calls that are answered here, in their order."""
+        return [call for call in self.calls if call["call_id"] not in self.left]
+
+
+class Calling:
+    """Knows of every call of a run what becomes of it."""
+
+    def __init__(self, asked: AgentAsked, prepared: Prepared, ledger: Ledger) -> None:
+        """Begin with what failed, and what a person answered, in earlier rounds."""
+        self._own = asked.own
+        self._log = asked.log
+        self._tools = prepared.own
+        self._hosts = prepared.host_schemas
+        self._ledger = ledger
+        self._confirmations = Confirmations(prepared.earlier.answers)
+        self._guard = Guard(self._schema)
+        for call in prepared.earlier.failed:
+            self._guard.note_failed_call(call)
+        self._approver = replace(asked.own.approver, ask=self._asked_person)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a call may have to wait for a person whom the host asks."""
+        names = (*self._tools.names, *self._hosts)
+        return self._own.asks_in_chat and any(map(self._asks_for, names))
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return self._guard.failed_calls()
+
+    async def sort(self, calls: Sequence[Item], limit: str) -> SortedCalls:
+        """Return what becomes of the calls; with a `limit` none is made.
+
+        Nobody is asked about a call that cannot be made.
+        """
+        refused: dict[str, ToolAnswer] = {}
+        for call in calls:
+            why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
+            if why:
+                refused[call["call_id"]] = ToolAnswer(why, failed=True)
+        open_calls = [call for call in calls if call["call_id"] not in refused]
+        questions = [call for call in open_calls if self._must_ask(call)]
+        if questions:
+            shown = tuple(questions[:MOST_QUESTIONS])
+            return SortedCalls(tuple(calls), refused, frozenset(), shown)
+        left = [call for call in open_calls if call["name"] not in self._tools.names]
+        for call in left:
+            why = await self._approver.refusal(
+                call["call_id"], call["name"], parsed_arguments(call)
+            )
+            if why:
+                refused[call["call_id"]] = failed_answer(why)
+        ids = frozenset(call["call_id"] for call in left) - refused.keys()
+        return SortedCalls(tuple(calls), refused, ids)
+
+    async def answers(
+        self, found: SortedCalls
+    ) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+        """Yield the calls that are answered here with their answers, in their order."""
+        made = [call for call in found.ours if call["call_id"] not in found.refused]
+        async with aclosing(run_calls(made, self._toolset())) as running:
+            for call in found.ours:
+                refused = found.refused.get(call["call_id"])
+                if refused is not None:
+                    yield call, refused
+                else:
+                    yield await anext(running)
+
+    def _toolset(self) -> Toolset:
+        """Return what runs the calls, in no more than the time that is left."""
+        limits, left = self._own.limits, self._ledger.seconds_left
+        if left is not None:
+            limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
+        tools = GuardedTools(self._tools, self._guard, self._log)
+        return Toolset(tools, self._approver, limits, self._log)
+
+    async def _asked_person(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        """Return a person's answer: given through the host, or asked for now."""
+        if self._own.asks_in_chat:
+            return self._confirmations.take(call_id, name, arguments)
+        ask = self._own.approver.ask
+        with self._ledger.paused():
+            return ask is not None and await ask(call_id, name, arguments)
+
+    def _must_ask(self, call: Item) -> bool:
+        if not (self._own.asks_in_chat and self._asks_for(call["name"])):
+            return False
+        arguments = parsed_arguments(call)
+        return not self._confirmations.has_answer(
+            call["call_id"], call["name"], arguments
+        )
+
+    def _asks_for(self, name: str) -> bool:
+        return self._own.approver.rule_for(name) == "ask"
+
+    def _schema(self, name: str) -> Mapping[str, Any] | None:
+        own = self._tools.parameters(name)
+        return self._hosts.get(name) if own is None else own
+
+
+# gpt5_agent.transcript ================================================================
+# What a run has come to: the history that is sent, the items that came of it.
+
+
+class Transcript:
+    """Grows by answers of the model and by outputs of calls."""
+
+    def __init__(self, history: Iterable[Item]) -> None:
+        """Begin with what was said before."""
+        self.history = list(history)
+        self.output: list[Item] = []
+        self.next_index = 0
+
+    def add_answer(self, items: Sequence[Item]) -> None:
+        """Add what the model answered."""
+        self.output += items
+        self.history += given_back(items, with_reasoning=True)
+
+    def add_output(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        """Add the output of a call; return the event of it."""
+        item = output_of(call, answer)
+        self.output.append(item)
+        self.history.append(item)
+        self.next_index += 1
+        return CallAnswered(self.next_index - 1, item, answer.failed, answer.card)
+
+    def shown_call(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
+        """Return the events of a call that no answer of this run brought."""
+        self.next_index += 1
+        index = self.next_index - 1
+        return ItemStarted(index, call), ItemEnded(index, call)
+
+
+# gpt5_agent.answering =================================================================
+# The events of a round's calls: a person asked, or each call with its answer.
+
+
+class Answering:
+    """Answers calls, and tells of it."""
+
+    def __init__(
+        self, calling: Calling, steps: Steps, transcript: Transcript, ledger: Ledger
+    ) -> None:
+        """Write the outputs to `transcript`, their number to `ledger`."""
+        self._calling = calling
+        self._steps = steps
+        self._transcript = transcript
+        self._ledger = ledger
+
+    def questions(self, found: SortedCalls) -> Iterator[AgentEvent]:
+        """Yield what asks a person; the host shows a card for it."""
+        requests = [requested(call) for call in found.questions]
+        yield from requests
+        yield from self._transcript.shown_call(question_call(requests))
+        yield StateChanged("waiting_for_confirmation")
+
+    def shown_again(self, found: SortedCalls) -> Iterator[AgentEvent]:
+        """Yield the calls that were held back from the host until now."""
+        for call in found.calls:
+            yield from self._transcript.shown_call(call)
+
+    async def answers(
+        self, found: SortedCalls, round_step: StepStarted
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Answer the calls that are ours; yield each with its step of the log."""
+        self._ledger.calls += len(found.calls)
+        made = [call for call in found.ours if call["call_id"] not in found.refused]
+        if made:
+            yield StateChanged("executing_tool")
+        steps: dict[str, StepStarted] = {}
+        for call in made:
+            step = self._steps.start(
+                "tool",
+                f"CALL {call['name']}",
+                parent=round_step.id,
+                detail=str(call.get("arguments", "")),
+            )
+            steps[call["call_id"]] = step
+            yield step
+        async with aclosing(self._calling.answers(found)) as answers:
+            async for call, answer in answers:
+                yield self._transcript.add_output(call, answer)
+                if call["call_id"] in steps:
+                    yield self._steps.end(
+                        steps[call["call_id"]],
+                        failed=answer.failed,
+                        detail=str(answer.output),
+                    )
+        if found.left:
+            yield StateChanged("waiting_for_tools")
+
+
+# gpt5_agent.sound =====================================================================
+# The events of one answer, so that each call in it is one that can be answered.
+#
+# A call without an id or a name is left out, one that comes twice counts once, as it was
+# the last time. Calls that may have to wait for a person are held back until the answer
+# is whole: the host would run what it sees.
+
+
+class SoundEvents:
+    """Passes on the events of one answer, its items counted from `first` on.
+
+    `items` are those that ended, under their indexes; `next_index` is free.
+    """
+
+    def __init__(
+        self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
+    ) -> None:
+        """Show calls under their tools' own names."""
+        self.items: dict[int, Item] = {}
+        self.next_index = first
+        self.held: list[RunEvent] = []
+        self._first = first
+        self._shown_name = shown_name
+        self._holds = holds_calls
+        self._dropped: set[int] = set()
+        self._calls: dict[str, int] = {}
+
+    def take(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what is passed on of an event."""
+        match event:
+            case ItemStarted() | Grew() | Cited() | Pictured() | ItemEnded():
+                moved = replace(event, index=self._first + event.index)
+                self.next_index = max(self.next_index, moved.index + 1)
+                sound = self._sound(moved)
+                if self.held or (self._holds and self._is_call(sound)):
+                    self.held += [sound] if sound else []
+                elif sound:
+                    yield sound
+            case CallAnswered():
+                moved_answer = replace(event, index=self._first + event.index)
+                self.next_index = max(self.next_index, moved_answer.index + 1)
+                yield moved_answer
+            case TurnEnded() if self.held:
+                self.held.append(event)
+            case _:
+                yield event
+
+    def without_calls(self) -> list[RunEvent]:
+        """Return what was held back, the calls left out."""
+        calls = {index for index, item in self.items.items() if is_call(item)}
+        return [
+            event
+            for event in self.held
+            if not isinstance(event, ItemStarted | Grew | Cited | Pictured | ItemEnded)
+            or event.index not in calls
+        ]
+
+    def _sound(
+        self, event: ItemStarted | Grew | Cited | Pictured | ItemEnded
+    ) -> RunEvent | None:
+        if isinstance(event, ItemStarted) and is_call(event.item):
+            return self._begin_call(event)
+        if not isinstance(event, ItemEnded):
+            return None if event.index in self._dropped else event
+        if not is_call(event.item):
+            self.items[event.index] = event.item
+            return event
+        place = self._calls.get(str(event.item.get("call_id")))
+        if place is None or not event.item.get("name"):
+            return None
+        self.items[place] = event.item
+        return replace(event, index=place, item=self._shown(event.item))
+
+    def _begin_call(self, event: ItemStarted) -> RunEvent | None:
+        call_id = event.item.get("call_id")
+        if call_id and event.item.get("name") and call_id not in self._calls:
+            self._calls[str(call_id)] = event.index
+            return replace(event, item=self._shown(event.item))
+        self._dropped.add(event.index)
+        return None
+
+    def _shown(self, call: Item) -> Item:
+        return {**call, "name": self._shown_name(str(call["name"]))}
+
+    def _is_call(self, event: RunEvent | None) -> bool:
+        return isinstance(event, ItemStarted) and is_call(event.item)
+
+
+# gpt5_agent.agent =====================================================================
+# The agent's loop: the model answers, its calls are answered, until it is done.
+#
+# A round is an answer of the model with its calls. At a limit the calls that are pending
+# are told so, and one last answer is asked for that may call nothing. Where the host has
+# to make a call, or to ask a person, the loop ends before its time.
+
+
+class Agent:
+    """One run of the loop.
+
+    `is_over` says whether the answer is whole: else the host calls again. `answer`
+    holds the items of the last round.
+    """
+
+    def __init__(
+        self,
+        asked: AgentAsked,
+        prepared: Prepared,
+        provider: Provider,
+        ledger: Ledger,
+    ) -> None:
+        """Send nothing yet."""
+        self.is_over = True
+        self.answer: list[Item] = []
+        self._prepared = prepared
+        self._provider = provider
+        self._ledger = ledger
+        self._steps = Steps(asked.log, monotonic_seconds, debug=asked.debug)
+        self._transcript = Transcript(prepared.request.input)
+        self._calling = Calling(asked, prepared, ledger)
+        self._answering = Answering(
+            self._calling, self._steps, self._transcript, ledger
+        )
+        self._goes_on = True
+        self._round_began = 0.0
+        self._ended = RunEnded(COMPLETED)
+
+    def ended(self) -> RunEnded:
+        """Return how the run ended, with all that came of it."""
+        ledger, last = self._ledger, self._ended
+        output = tuple(self._transcript.output)
+        return RunEnded(
+            last.ending, ledger.usage, ledger.last_usage, output, last.trace
+        )
+
+    async def rounds(self) -> AsyncGenerator[AgentEvent, None]:
+        """Go round after round; yield what happens."""
+        if self._prepared.note:
+            yield Noted(self._prepared.note)
+        for source in self._prepared.sources:
+            yield source
+        first = self._resumed() if self._prepared.earlier.open_turn else self._round()
+        async with aclosing(first) as events:
+            async for event in events:
+                yield event
+        while self._goes_on:
+            async with aclosing(self._round()) as events:
+                async for event in events:
+                    yield event
+
+    async def _resumed(self) -> AsyncGenerator[AgentEvent, None]:
+        """Go on with the calls that waited for a person."""
+        number = self._ledger.rounds
+        step = self._steps.start("round", f"ROUND {number}")
+        yield step
+        found = await self._sorted(self._prepared.earlier.open_turn, number)
+        if found.questions:
+            for event in self._answering.questions(found):
+                yield event
+        else:
+            for event in self._answering.shown_again(found):
+                yield event
+            async with aclosing(self._answering.answers(found, step)) as events:
+                async for event in events:
+                    yield event
+        yield self._steps.end(step)
+
+    async def _round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Let the model answer, then answer its calls."""
+        self._ledger.rounds += 1
+        number = self._ledger.rounds
+        self._round_began = self._ledger.seconds
+        tools = self._prepared.request.tools
+        self._goes_on = bool(tools) and self._ledger.may_call(number)
+        step = self._steps.start("round", f"ROUND {number}", may_call=self._goes_on)
+        yield StateChanged("thinking")
+        yield step
+        sound = SoundEvents(
+            self._transcript.next_index,
+            self._prepared.names.original,
+            holds_calls=self._goes_on and self._calling.may_ask,
+        )
+        async with aclosing(self._model(step, sound)) as events:
+            async for event in events:
+                yield event
+        async with aclosing(self._calls(step, sound)) as events:
+            async for event in events:
+                yield event
+        yield self._steps.end(step, failed=self._ended.ending.is_failure)
+
+    async def _model(
+        self, round_step: StepStarted, sound: SoundEvents
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Let the model answer; its items end up in `sound`."""
+        label = f"{self._prepared.model.id} Thought"
+        step = self._steps.start("model", label, parent=round_step.id)
+        yield step
+        offered = self._prepared.request.tools or ()
+        tools = offered if round_step.may_call else ()
+        events = self._provider.generate(self._transcript.history, tools)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Generation):
+                    self._ended = event.ended
+                else:
+                    for passed in sound.take(event):
+                        yield passed
+        usage, failed = self._ended.usage, self._ended.ending.is_failure
+        self._ledger.add_turn(usage)
+        yield self._steps.end(step, usage=usage, failed=failed)
+
+    async def _calls(
+        self, step: StepStarted, sound: SoundEvents
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Answer the calls of a round, as far as they are ours to answer."""
+        self.answer = [sound.items[index] for index in sorted(sound.items)]
+        self._transcript.add_answer(self.answer)
+        self._transcript.next_index = sound.next_index
+        if self._ended.ending.is_failure:
+            self._goes_on = False
+            for held in sound.held:
+                yield held
+            return
+        found = await self._sorted(self.answer, self._ledger.rounds)
+        self._goes_on = self._goes_on and bool(found.calls)
+        for released in self._released(sound, found):
+            yield released
+        yield self._round_ended(sound)
+        if found.questions:
+            return
+        async with aclosing(self._answering.answers(found, step)) as events:
+            async for event in events:
+                yield event
+        if found.left and found.ours:
+            yield self._round_ended(sound)
+
+    async def _sorted(self, items: Iterable[Item], number: int) -> SortedCalls:
+        """Return what becomes of the calls among the items of a round."""
+        original = self._prepared.names.original
+        calls = [
+            {**item, "name": original(str(item["name"]))}
+            for item in items
+            if is_call(item)
+        ]
+        found = await self._calling.sort(calls, self._ledger.refusal(number))
+        if found.questions or found.left:
+            self.is_over = self._goes_on = False
+        return found
+
+    def _released(self, sound: SoundEvents, found: SortedCalls) -> Iterator[AgentEvent]:
+        """Yield what was held back of an answer, or what asks about its calls."""
+        if not found.questions:
+            yield from sound.held
+            return
+        for event in sound.without_calls():
+            if isinstance(event, TurnEnded):
+                yield from self._answering.questions(found)
+            yield event
+
+    def _round_ended(self, sound: SoundEvents) -> RoundEnded:
+        notes = {
+            "style": self._prepared.style,
+            "usage": usage_wire(self._ended.usage),
+            "seconds": round(self._ledger.seconds - self._round_began, 3),
+            "failed": self._calling.failed_calls(),
+        }
+        name, items = str(self._ledger.rounds), tuple(sorted(sound.items.items()))
+        return RoundEnded(name, items, notes, goes_on=not self.is_over)
+
+
+# gpt5_agent.provider ==================================================================
+# The Responses API as the agent's provider.
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """What every request of a run has in common, and where it goes.
+
+    `tools_ran` says that tools ran before: nothing is then sent twice.
+    """
+
+    request: ResponsesRequest
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    tools_ran: bool = False
+
+
+class ResponsesProvider:
+    """Goes on with a history, one answer of the model at a time."""
+
+    def __init__(self, config: ProviderConfig) -> None:
+        """Send nothing yet."""
+        self._config = config
+        self._request = config.request
+        self._is_later = config.tools_ran
+        self._dead: list[Item] = []
+
+    async def generate(
+        self, history: Sequence[Item], tools: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent | Generation, None]:
+        """Send a history; yield what happens, then what it came to.
+
+        The tools stay in the request when none may be called, because the prompt cache
+        lives on them.
+        """
+        config, sent = self._config, [one for one in history if one not in self._dead]
+        limits = config.limits
+        if self._is_later:
+            limits = replace(limits, retries=RetryPolicy(0))
+        request = self._request.model_copy(
+            update={"input": sent, "tool_choice": self._choice(bool(tools))}
+        )
+        events = run(request, config.endpoint, config.connections, limits)
+        async with aclosing(events):
+            async for event in events:
+                match event:
+                    case Noted():
+                        self._learn(event.cause, sent)
+                        yield event
+                    case RunEnded():
+                        yield _generation(event)
+                    case _:
+                        yield event
+        self._is_later = True
+
+    def _choice(self, may_call: bool) -> object:
+        """Return the choice of tools; what had to be called has been, after a round."""
+        choice = self._request.tool_choice
+        if not may_call:
+            return "none" if self._request.tools else None
+        if not self._is_later or choice == "none":
+            return choice
+        if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+            return {**choice, "mode": "auto"}
+        return None
+
+    def _learn(self, cause: str, sent: Sequence[Item]) -> None:
+        """Leave out of later requests what the server refused in this one."""
+        match cause:
+            case "reasoning":
+                self._dead += filter(is_reasoning, sent)
+            case "stream":
+                self._request = self._request.model_copy(update={"stream": False})
+            case "summary":
+                reasoning = self._request.reasoning or {}
+                rest = {k: v for k, v in reasoning.items() if k != "summary"}
+                self._request = self._request.model_copy(
+                    update={"reasoning": rest or None}
+                )
+
+
+def _generation(ended: RunEnded) -> Generation:
+    calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
+    return Generation(not calls, calls, answer_text(ended.output), ended=ended)
+
+
+# gpt5_agent.strategy ==================================================================
+# The strategies `gpt5_function_calling`, `gpt5_react`: one loop under two names.
+#
+# The seed's second strategy inherits all of the first (seed 001 §6).
+
+STRATEGIES = ("gpt5_function_calling", "gpt5_react")
+
+MakeProvider = Callable[[AgentAsked, Prepared], Provider]
+
+
+def responses_provider(asked: AgentAsked, prepared: Prepared) -> Provider:
+    """Return the Responses API as a provider."""
+    return ResponsesProvider(
+        ProviderConfig(
+            prepared.request,
+            asked.endpoint,
+            asked.connections,
+            asked.limits,
+            tools_ran=prepared.earlier.has_begun,
+        )
+    )
+
+
+async def run_agent(
+    asked: AgentAsked, make_provider: MakeProvider = responses_provider
+) -> AsyncGenerator[AgentEvent, None]:
+    """Answer a question; yield what happens.
+
+    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
+    comes; ReadyForInput is the last event, unless the host has to go on first.
+    """
+    ledger = Ledger(asked.budget, monotonic_seconds)
+    agent, kind = None, "cancelled"
+    try:
+        try:
+            agent = _agent(asked, make_provider, ledger)
+        except ResponsesError as refused:
+            ended = RunEnded(ending_of_exception(refused, has_begun=False))
+        else:
+            async with aclosing(agent.rounds()) as events:
+                async for event in events:
+                    yield event
+            ended = agent.ended()
+        kind = ended.ending.kind
+        text = answer_text(agent.answer) if agent else ""
+        metadata = _metadata(asked, ledger, kind)
+        over = agent is None or agent.is_over
+        for last in _last_events(ended, text, metadata) if over else (ended,):
+            yield last
+    finally:
+        if agent is None or agent.is_over:
+            asked.ended(_metadata(asked, ledger, kind))
+
+
+def _agent(asked: AgentAsked, make_provider: MakeProvider, ledger: Ledger) -> Agent:
+    """Return the agent; raises InvalidRequest for what cannot be asked."""
+    prepared = prepare_agent(asked)
+    earlier = prepared.earlier
+    ledger.resume(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    return Agent(asked, prepared, make_provider(asked, prepared), ledger)
+
+
+def _last_events(
+    ended: RunEnded, text: str, metadata: Metadata
+) -> Iterator[AgentEvent]:
+    """Yield how a whole answer ends."""
+    failed = ended.ending.is_failure
+    if text and not failed:
+        yield NewMessage(text)
+    yield ExecutionEnded(metadata)
+    yield ended
+    yield StateChanged("failed" if failed else "idle")
+    yield ReadyForInput()
+
+
+def _metadata(asked: AgentAsked, ledger: Ledger, ending: str) -> Metadata:
+    model = resolve_model(asked.model)
+    prices = asked.prices or model.facts.prices
+    return ledger.metadata(asked.strategy, model.id, ending, prices)
+
+
+# gpt5_agent.task ======================================================================
+# The request for a small task of the host: a title, tags, follow-up questions.
+
+_NOT_FOR_TASKS = (
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning",
+    "reasoning_effort",
+    "text",
+    "verbosity",
+    "response_format",
+)
+
+
+def task_request(asked: AgentAsked, task: str) -> ResponsesRequest:
+    """Return the request for a task: short, without tools, policies or memory.
+
+    Where the host reads the answer as JSON, the model is held to that form.
+    Raises InvalidRequest for what cannot be sent.
+    """
+    model = resolve_model(asked.model)
+    messages = task_messages(list(asked.messages))
+    instructions, stretches = read_messages(messages)
+    body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        body["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(stretches, {}, None)
+    return build_request(model, instructions, items, body, settings)
+
+
+# gpt5_agent.reporting =================================================================
+# The agent's events, told to a user interface in the seed's words.
+
+
+def report(event: AgentEvent, interface: UserInterface) -> None:
+    """Call what an event is for; events that the seed does not have are left out."""
+    match event:
+        case NewMessage():
+            interface.on_new_message(event)
+        case ToolCallRequested():
+            interface.on_tool_call_request(event)
+        case StateChanged():
+            interface.on_agent_state_change(event.state)
+        case ReadyForInput():
+            interface.on_ready_for_input()
+
+
+# gpt5_agent.views =====================================================================
+# The agent's events -> Open WebUI's native events.
+#
+# What the host stores of the log are the ends of the steps, as status lines; it passes
+# on the events of the seed, `agent:...`, to whoever listens.
+
+
+class HostView:
+    """Shows a run in Open WebUI; a user interface of the agent."""
+
+    def __init__(
+        self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
+    ) -> None:
+        """Take `now` in seconds, and who makes the reasoning that is carried."""
+        self._native = NativeView(now, closes=False)
+        self._thoughts = Thoughts(emits=emits_thoughts)
+        self._origin = origin
+        self._first_place = 0
+        self._told: list[Chunk] = []
+        self._ended = RunEnded(CUT)
+        self._metadata: Metadata | None = None
+
+    def show(self, event: AgentEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send."""
+        match event:
+            case StepStarted():
+                yield self._begin(event)
+            case StepEnded():
+                yield step_chunk(event)
+            case RoundEnded():
+                yield from self._carry(event)
+            case SourceGiven():
+                yield context_chunk(event)
+            case ExecutionEnded():
+                self._metadata = event.metadata
+                yield metadata_chunk(event.metadata)
+            case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
+                report(event, self)
+                told, self._told = self._told, []
+                yield from told
+            case _:
+                yield from self._run_event(event)
+
+    def result(self, completion_id: str, created: int, model: str) -> Chunk:
+        """Return the whole answer at once, with what the host stores of it.
+
+        The page shows no finish_reason: an answer that ended early needs its words.
+        """
+        items, ending = self._native.items, self._ended.ending
+        shown = replace(self._ended, output=tuple(items))
+        result = completion(shown, completion_id, created, model)
+        early = error_chunk(ending.sentence) if ending.is_failure else {}
+        stored = {"output": items} if items else {}
+        return {**result, **early, **stored, **metadata_keys(self._metadata)}
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Tell of a whole answer."""
+        self._tell("new_message", asdict(message))
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Tell of a call that waits for a yes; the host shows a card for it."""
+        self._tell("tool_call_request", asdict(request))
+
+    def on_ready_for_input(self) -> None:
+        """Tell that the next message can come."""
+        self._tell("ready_for_input", {})
+
+    def on_agent_state_change(self, state: State) -> None:
+        """Tell what the agent does now."""
+        self._tell("state_change", {"state": state})
+
+    def _tell(self, name: str, told: Mapping[str, Any]) -> None:
+        self._told.append(host_event({"type": f"agent:{name}", "data": dict(told)}))
+
+    def _begin(self, step: StepStarted) -> Chunk:
+        if step.kind == "round":
+            self._thoughts.begin_round(may_call=step.may_call)
+            self._first_place = len(self._native.items)
+        return step_chunk(step)
+
+    def _run_event(self, event: RunEvent) -> Iterator[Chunk]:
+        if isinstance(event, RunEnded):
+            self._ended = event
+        for shown in self._thoughts.show(event):
+            yield from self._native.show(shown)
+        if isinstance(event, CallAnswered):
+            yield from picture_chunks(event)
+
+    def _carry(self, event: RoundEnded) -> Iterator[Chunk]:
+        """Yield the thought of a round again, now with what it carries.
+
+        Where the host goes on and there is no thought, one is made.
+        """
+        place = self._thought_place()
+        if place is None and event.goes_on:
+            for shown in self._thoughts.carrier():
+                yield from self._native.show(shown)
+            place = self._thought_place()
+        if place is not None:
+            pairs = [
+                (item, self._thoughts.text_of(index)) for index, item in event.items
+            ]
+            details = turn_details(event.name, pairs, self._origin, event.notes)
+            thought = {**self._native.items[place], "reasoning_details": details}
+            yield self._native.amend(place, thought)
+
+    def _thought_place(self) -> int | None:
+        items = self._native.items
+        places = range(self._first_place, len(items))
+        return next((place for place in places if is_reasoning(items[place])), None)
+
+
+# gpt5_agent.sandbox_tool ==============================================================
+# A tool of the sandbox as one of the agent's own; its files come back as parts.
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxTool:
+    """One tool; `chat` tells whose workspace it works in."""
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    sandbox: SandboxTools = field(repr=False)
+    chat: str = field(repr=False)
+
+    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run it; return the text, then the files."""
+        answer = await self.sandbox.call(self.chat, self.name, args)
+        parts = [{"type": "text", "text": answer.text}, *_file_parts(answer.files)]
+        return {"isError": answer.failed, "content": parts}
+
+
+def _file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
+    """Return the files as parts, as long as all together are no larger than one may be.
+
+    The host keeps them in the chat. One that a later run has removed is not there.
+    """
+    parts: list[dict[str, Any]] = []
+    left = LARGEST_FILE
+    for file in files:
+        content = _content_up_to(file, left)
+        if content is None:
+            told = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            parts.append({"type": "text", "text": told})
+            continue
+        left -= len(content)
+        encoded = base64.b64encode(content).decode("ascii")
+        part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
+        parts.append({**part, "name": file.name})
+    return parts
+
+
+def _content_up_to(file: SandboxFile, most: int) -> bytes | None:
+    try:
+        with file.path.open("rb") as opened:
+            content = opened.read(most + 1)
+    except OSError:
+        return None
+    return content if len(content) <= most else None
+
+
+# gpt5_agent.workbench =================================================================
+# The agent's own tools, lent to one answer at a time: other servers', a sandbox's.
+#
+# Nothing of a chat stays here but the files in its sandbox, which are forgotten in time.
+
+_SandboxWish = tuple[SandboxLimits, str]
+
+
+class Workbench:
+    """What all answers of a pipeline share; nothing is opened before it is needed."""
+
+    def __init__(self) -> None:
+        """Ask no server, and look for no sandbox."""
+        self._servers = ToolServers()
+        self._sandboxes: dict[_SandboxWish, SandboxTools] = {}
+
+    @asynccontextmanager
+    async def lend(
+        self, valves: Valves, chat: str, log: AgentLog
+    ) -> AsyncGenerator[tuple[Tool, ...], None]:
+        """Lend the tools of an answer; raises InvalidRequest.
+
+        What is wrong with a server is logged, and the answer goes on without it.
+        """
+        sandboxed = await self._sandbox_tools(valves, chat)
+        taken = {tool.name for tool in sandboxed}
+        async with self._servers.lend(servers_of(valves)) as lent:
+            for complaint in lent.complaints:
+                log.warn(complaint)
+            remote = [tool for tool in lent.tools if tool.name not in taken]
+            yield (*remote, *sandboxed)
+
+    async def close(self) -> None:
+        """End what runs, tell the servers, remove the files of the chats."""
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+        await self._servers.close()
+
+    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[SandboxTool]:
+        if not valves.SANDBOX:
+            return []
+        wish = (_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        if wish not in self._sandboxes:
+            log = AgentLog("sandbox")  # it outlives the answer that wished for it
+            self._sandboxes[wish] = SandboxTools(*wish, log.warn)
+        sandbox = self._sandboxes[wish]
+        return [
+            SandboxTool(
+                str(spec["name"]),
+                str(spec["description"]),
+                spec["parameters"],
+                sandbox,
+                chat,
+            )
+            for spec in await sandbox.specs()
+        ]
+
+
+def servers_of(valves: Valves) -> NamedServers:
+    """Return the servers that the valves name; raises InvalidRequest."""
+    mcp, openapi = "MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON"
+    return NamedServers(
+        mcp=revealed(valves.MCP_SERVERS_JSON, mcp),
+        openapi=revealed(valves.OPENAPI_SERVERS_JSON, openapi),
+        allows_programs=valves.ALLOW_STDIO,
+        reveal=_readable_secret,
+    )
+
+
+def server_secrets(servers: NamedServers) -> list[str]:
+    """Return what is told to servers and must be in no line of the log."""
+    found = [entry for read in servers.entries() for entry in read.entries]
+    return [secret for entry in found for secret in entry.secrets]
+
+
+def _readable_secret(stored: str) -> str | None:
+    try:
+        return revealed(stored, "the entry")
+    except InvalidRequest:
+        return None
+
+
+def _sandbox_limits(valves: Valves) -> SandboxLimits:
+    return SandboxLimits(
+        seconds=valves.SANDBOX_SECONDS,
+        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        disk=valves.SANDBOX_DISK_MB * MEBIBYTE,
+        file=valves.SANDBOX_DISK_MB * MEBIBYTE,
+        output=valves.TOOL_OUTPUT_CHARACTERS,
+    )
+
+
+# gpt5_agent.answers ===================================================================
+# One question answered, piece by piece or as a whole; nothing is raised.
+
+DONE = "data: [DONE]"
+
+_OUR_FAULT = (
+    "Something in this pipeline went wrong. Try again; if it lasts, give an "
+    "administrator the error id."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the pipeline: what is asked, who reads, what it is answered with."""
+
+    question: Question
+    caller: Caller
+    connections: Connections
+    workbench: Workbench
+
+
+async def streamed(call: Call) -> AsyncGenerator[Piece, None]:
+    """Yield the answer as its reader understands it, with an end of its own."""
+    log = AgentLog(new_ulid()[-10:])
+    try:
+        if call.caller.task:
+            yield _as_chunk(await _task(call, log))
+        else:
+            async with aclosing(_chunks(call, log)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+    except Exception as error:
+        yield error_chunk(_sentence_of(error, log))
+    yield DONE
+
+
+async def whole(call: Call) -> Chunk:
+    """Return the whole answer as one result (R27)."""
+    log = AgentLog(new_ulid()[-10:])
+    try:
+        if call.caller.task:
+            return await _task(call, log)
+        async with _lent(call, log) as lent:
+            asked, view = _prepared(lent, log)
+            async with aclosing(run_agent(asked)) as events:
+                async for event in events:
+                    for _ in view.show(event):
+                        pass
+            return view.result(*_heading(call.caller))
+    except Exception as error:
+        return error_chunk(_sentence_of(error, log))
+
+
+@asynccontextmanager
+async def _lent(call: Call, log: AgentLog) -> AsyncGenerator[Call, None]:
+    """Lend the call its tools; raises InvalidRequest."""
+    valves = call.question.valves
+    log.hide(secrets_of(endpoint_of(valves)) + server_secrets(servers_of(valves)))
+    workspace = call.caller.workspace or log.run_id
+    async with call.workbench.lend(valves, workspace, log) as tools:
+        yield replace(call, question=replace(call.question, tools=tools))
+
+
+def _prepared(call: Call, log: AgentLog) -> tuple[AgentAsked, HostView | PlainView]:
+    """Return what to ask and how to show it; raises InvalidRequest."""
+    asked, caller = _asked(call, log), call.caller
+    emits = emits_thoughts(call.question)
+    if not caller.host_reads:
+        return asked, PlainView(*_heading(caller), emits)
+    origin = Origin(resolve_model(asked.model).family, asked.endpoint.host)
+    return asked, HostView(monotonic_seconds, emits, origin)
+
+
+def _asked(call: Call, log: AgentLog) -> AgentAsked:
+    endpoint = endpoint_of(call.question.valves)
+    return agent_asked(call.question, endpoint, call.connections, log)
+
+
+async def _chunks(call: Call, log: AgentLog) -> AsyncGenerator[Chunk, None]:
+    async with _lent(call, log) as lent:
+        asked, view = _prepared(lent, log)
+        async with aclosing(run_agent(asked)) as events:
+            async for event in events:
+                for chunk in view.show(event):
+                    yield chunk
+
+
+async def _task(call: Call, log: AgentLog) -> Chunk:
+    """Return a title, tags or the like, without the loop (R28); empty if it failed."""
+    text = ""
+    try:
+        log.hide(secrets_of(endpoint_of(call.question.valves)))
+        asked = _asked(call, log)
+        request = task_request(asked, call.caller.task)
+        events = run(request, asked.endpoint, asked.connections, asked.limits)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, RunEnded):
+                    text = _task_text(event, log)
+    except Exception as error:
+        _sentence_of(error, log)
+    return task_result(text, call.caller.model)
+
+
+def _task_text(ended: RunEnded, log: AgentLog) -> str:
+    if ended.ending.is_failure:
+        log.warn(ended.ending.sentence)
+        return ""
+    return completion_text(ended)
+
+
+def _as_chunk(result: Chunk) -> Chunk:
+    """Return a whole result as the one chunk of a stream."""
+    (choice,) = result["choices"]
+    return {**result, "choices": [{**choice, "delta": choice["message"]}]}
+
+
+def _heading(caller: Caller) -> tuple[str, int, str]:
+    """Return the id, the time and the model that a result or its chunks carry."""
+    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
+
+
+def _sentence_of(error: Exception, log: AgentLog) -> str:
+    """Log why there is no answer; return the sentence to show.
+
+    Of a foreign exception only its place is told: its text may quote a header or a
+    prompt.
+    """
+    if isinstance(error, ResponsesError):
+        log.warn(f"nothing was sent: {error}")
+        return log.with_error_id(str(error))
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    log.warn(f"{type(error).__name__} at {place}")
+    return log.with_error_id(_OUR_FAULT)
+
+
+# gpt5_agent.pipeline ==================================================================
+# The story of a question, from the Pipelines server's call to the last piece.
+
+_STRATEGIES: Mapping[str, str] = {
+    "gpt5_function_calling": "GPT-5 Function Calling",
+    "gpt5_react": "GPT-5 ReAct",
+}
+_THREADS = 400
+"""The server gives 40 threads to all its streams, and each of ours waits in one."""
+
+_STOPPED = (
+    "The Pipelines server was stopped or has loaded its pipelines anew, which ended "
+    "this answer. Ask again."
+)
+
+
+class Unlogged(dict[str, Any]):
+    """A whole answer; the server writes its `repr` to the log."""
+
+    def __repr__(self) -> str:
+        """Return nothing of what was said."""
+        return "a whole answer"
+
+
+class Pipeline:
+    """Two agents, which share one loop."""
+
+    Valves = Valves
+
+    def __init__(self) -> None:
+        """Open nothing and start nothing: the server makes one at every load."""
+        self.type = "manifold"
+        self.valves = self.Valves()
+        self._connections = Connections()
+        self._workbench = Workbench()
+        self._bridge = Bridge(error_chunk(_STOPPED), self._leave_nothing)
+
+    def pipelines(self) -> list[dict[str, str]]:
+        """Return the agents as models."""
+        return [{"id": id_, "name": name} for id_, name in _STRATEGIES.items()]
+
+    async def on_startup(self) -> None:
+        """Let more answers wait at once; called in the server's own event loop."""
+        _raise_thread_limit()
+
+    async def on_shutdown(self) -> None:
+        """End all answers, and leave nothing behind."""
+        await asyncio.to_thread(self._bridge.close)
+
+    async def inlet(
+        self, body: dict[str, Any], user: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Keep in the body what the pipe would not get to know of the chat."""
+        del user
+        return {**body, CONTEXT_KEY: agent_context(body)}
+
+    def pipe(
+        self,
+        user_message: str | None,
+        model_id: str,
+        messages: Sequence[Mapping[str, Any]],
+        body: dict[str, Any],
+    ) -> Iterator[Piece] | dict[str, Any]:
+        """Answer: pieces when the caller streams, else one complete result."""
+        del user_message  # the last message of the user, which `messages` has
+        caller = read_caller(body)
+        asked = Question(model_id, messages, body, self.valves, caller.can_be_asked)
+        call = Call(asked, caller, self._connections, self._workbench)
+        try:
+            if caller.streams:
+                return self._bridge.read(streamed(call))
+            return Unlogged(self._bridge.wait_for(whole(call)))
+        except Exception:  # the bridge was closed
+            error = error_chunk(_STOPPED)
+            return iter((error, DONE)) if caller.streams else error
+
+    async def _leave_nothing(self) -> None:
+        await self._workbench.close()
+        await self._connections.close()
+
+
+def _raise_thread_limit() -> None:
+    """Raise the limit of the running loop; without anyio there is none."""
+    try:
+        threads = import_module("anyio.to_thread")
+    except ImportError:
+        return
+    limiter = threads.current_default_thread_limiter()
+    limiter.total_tokens = max(limiter.total_tokens, _THREADS)

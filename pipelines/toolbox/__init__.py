@@ -1,0 +1,1 @@
+"""Tools that the agent brings itself, one kind a group of modules."""
