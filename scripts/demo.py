@@ -15,15 +15,21 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hosts.agent import FUNCTION_CALLING, connected, install_pipeline
 from hosts.client import Json, OpenWebUIError
 from hosts.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
 from hosts.open_webui import OpenWebUI
+from hosts.pipelines_server import PipelinesServer
 from hosts.pipes import install_pipe
+from hosts.switches import SWITCHES, attach_switches, install_switches
+from hosts.users import User
 from progress import Progress
 from simulator import Simulator
 from two_turns import check_two_turns
 
-BUILT_PIPE = Path(__file__).resolve().parents[1] / "pipes/openai_responses_manifold.py"
+BUILT = Path(__file__).resolve().parents[1] / "pipes"
+BUILT_PIPE = BUILT / "openai_responses_manifold.py"
+BUILT_FILTER = BUILT / "openai_responses_controls.py"
 FUNCTION_ID = "openai_responses"
 USUAL_PORT = 8080
 TICK_SECONDS = 0.5
@@ -62,8 +68,19 @@ async def demo(options: argparse.Namespace) -> int:
         if not models:
             raise BootError(f"The pipe shows no models:\n{server.log()[-4000:]}")
         print(f"The pipe is installed for everybody, with {len(models)} models.")
+        await install_switches(admin, BUILT_FILTER.read_text())
+        await attach_switches(admin, models)
+        print(f"{len(SWITCHES)} switches are in the composer, beside the chat input.")
+        checked = models[:1]
+        if options.agent:
+            await start_agents(running, admin, upstream)
+            checked.append(FUNCTION_CALLING)
         if options.check:
-            return await check_two_turns(admin, models[0], upstream.simulator)
+            found = [
+                await check_two_turns(admin, model, upstream.simulator)
+                for model in checked
+            ]
+            return max(found)
         print_login(server)
         return await serve(server)
 
@@ -85,6 +102,21 @@ async def choose_upstream(running: AsyncExitStack) -> Upstream:
         {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key},
         simulator=simulator,
     )
+
+
+async def start_agents(
+    running: AsyncExitStack, admin: User, upstream: Upstream
+) -> None:
+    """Start a Pipelines server with the agents, and connect it to Open WebUI."""
+    pipelines = PipelinesServer(env=upstream.environment)
+    await running.enter_async_context(pipelines)
+    given = {name: value for name, value in upstream.valves.items() if value}
+    await install_pipeline(pipelines, given)
+    await running.enter_async_context(connected(admin, pipelines))
+    offered = await pipelines.models()
+    if not offered:
+        raise BootError(f"The agents did not load:\n{pipelines.log()[-4000:]}")
+    print(f"{len(offered)} agents are connected, on a Pipelines server of their own.")
 
 
 def print_login(server: OpenWebUI) -> None:
@@ -157,6 +189,11 @@ def read_options(arguments: list[str]) -> argparse.Namespace:
         "--check",
         action="store_true",
         help="have one chat of two turns, say what was replayed, and exit 0 or 1",
+    )
+    parser.add_argument(
+        "--agent",
+        action="store_true",
+        help="also start a Pipelines server with the agents, connected to Open WebUI",
     )
     options = parser.parse_args(arguments)
     if options.port and not is_free(options.port):

@@ -32,6 +32,11 @@ NEWEST, OLDEST = (
     )
     for version in ("0.12.4", "0.11.4")
 )
+PIPELINES = Environment(
+    name="Pipelines server",
+    directory=ROOT / ".venv/hosts/pipelines",
+    requirements=ROOT / "requirements/pipelines.txt",
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -54,9 +59,11 @@ def main(arguments: list[str]) -> int:
 
 
 def needed_by(arguments: list[str]) -> list[Environment]:
-    """What a script runs in: the demo in one Open WebUI, all others in both."""
+    """What a script runs in: demo and pictures in one Open WebUI, tests in every host."""
     needed = [DEVELOPMENT, NEWEST]
-    return needed if arguments[:1] == ["demo.py"] else [*needed, OLDEST]
+    if arguments[:1] not in (["demo.py"], ["screenshots.py"]):
+        return [*needed, OLDEST, PIPELINES]
+    return [*needed, PIPELINES] if "--agent" in arguments else needed
 
 
 def run(script: str, *arguments: str) -> None:

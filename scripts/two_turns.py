@@ -20,6 +20,8 @@ TURN_SECONDS = 300
 
 async def check_two_turns(user: User, model: str, simulator: Simulator | None) -> int:
     """Ask twice, print what was replayed; 0 if the reasoning was, else 1."""
+    if simulator:
+        simulator.forget()  # what another model was asked before
     async with Tab(user) as tab:
         print(f"\nTwo turns with {model}, streamed:")
         first = await tab.send(model, QUESTIONS[0], seconds=TURN_SECONDS)
@@ -63,6 +65,8 @@ def encrypted(stored: Any) -> Iterator[str]:
     if isinstance(stored, dict):
         if content := stored.get("encrypted_content"):
             yield content
+        if stored.get("type") == "reasoning.encrypted":  # as the agents keep it
+            yield str(stored.get("data"))
         for value in stored.values():
             yield from encrypted(value)
     elif isinstance(stored, list):

@@ -19,12 +19,14 @@ SOURCES = [
     for name in ("pipes", "pipelines", "scripts", "tests")
     if (ROOT / name).is_dir()
 ]
+PARALLEL = ("-n", "2", "--dist", "loadfile")  # each worker has a server of its own
 STEPS = {
     "ruff": ["-m", "ruff", "check", "."],
     "black": ["-m", "black", "--check", *SOURCES],
     "mypy --strict": ["-m", "mypy", *SOURCES],
     "bundle.py --check": ["scripts/bundle.py", "--check"],
-    "pytest": ["-m", "pytest"],
+    "readme.py --check": ["scripts/readme.py", "--check"],
+    "pytest": ["-m", "pytest", *PARALLEL],
 }
 INTERRUPTED = 130
 
@@ -38,7 +40,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     if arguments:
         print("Arguments given: pytest alone runs, no lint and no type check.")
-        return run("pytest", [*STEPS["pytest"], *arguments])
+        return run("pytest", ["-m", "pytest", *arguments])
     try:
         find_chromium()
     except ChromiumMissingError as missing:

@@ -12,6 +12,7 @@ import black
 from bundling.annotation_rules import check_annotations
 from bundling.effect_rules import check_effects
 from bundling.frontmatter import check_frontmatter, opening, split_docstring
+from bundling.host_rules import check_host_methods
 from bundling.import_rules import check_imports
 from bundling.modules import ExternalImport, Module
 from bundling.name_rules import check_names
@@ -50,6 +51,7 @@ def _refusals(
             yield from check(module)
         yield from check_imports(module, target)
     yield from check_names(modules, target)
+    yield from check_host_methods(modules[-1], target)
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     yield from check_frontmatter(modules[-1], target, project["version"])
     yield from _check_packages(target, root)

@@ -20,6 +20,8 @@ class Target:
     output: str
     requirements: frozenset[str]  # what may be imported beside the standard library
     frontmatter: tuple[str, ...]
+    called_methods: frozenset[str] = frozenset()  # of the host class, never awaited
+    awaited_methods: frozenset[str] = frozenset()
 
     def path_of(self, module: str, root: Path) -> Path | None:
         """The file of a module of ours, when there is one."""
@@ -53,5 +55,26 @@ TARGETS = (
         output="pipelines/gpt5_agent_strategies.py",
         requirements=frozenset({"aiohttp", "pydantic"}),
         frontmatter=("title", "author", "version", "license", "description"),
+        called_methods=frozenset({"pipe", "pipelines"}),
+        awaited_methods=frozenset(
+            {"inlet", "outlet", "on_startup", "on_shutdown", "on_valves_updated"}
+        ),
+    ),
+    Target(
+        entry="owui_controls.controls",
+        host_class="Filter",
+        packages=("owui_controls",),
+        folders=("pipes",),
+        output="pipes/openai_responses_controls.py",
+        requirements=frozenset({"pydantic"}),
+        frontmatter=(
+            "title",
+            "author",
+            "version",
+            "required_open_webui_version",
+            "license",
+            "description",
+        ),
+        awaited_methods=frozenset({"inlet"}),
     ),
 )

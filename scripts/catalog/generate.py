@@ -18,6 +18,7 @@ TRAITS = (
     "verbosity",
     "phase",
     "functions",
+    "hosted",
     "vision",
     "prefix_bound",
 )

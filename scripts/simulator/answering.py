@@ -11,6 +11,7 @@ from simulator.accounts import Account
 from simulator.asked import Asked, as_items
 from simulator.canonical import serialise, serialise_prompt
 from simulator.catalogue import SCENARIOS
+from simulator.compacting import compactions
 from simulator.disorder import add_strangers
 from simulator.echo import Prompt, close_response, open_response, usage_of
 from simulator.filling import Author, fill, substitute
@@ -18,6 +19,7 @@ from simulator.items_check import check_items
 from simulator.limits_check import check_limits
 from simulator.model_check import check_model, find_model, resolve_effort
 from simulator.options import Options, UnknownOption, find_spec, parse_spec
+from simulator.parts_check import check_parts
 from simulator.profiles import Profile
 from simulator.refusals import Refusal, forbidden_model
 from simulator.replay_check import Reader, Replay, read_replay
@@ -101,8 +103,9 @@ class Responder:
         account, now = asker.account, self._clock()
         text = serialise_prompt(asked.body, replay.items)
         key = self._next_key(text)
+        tokens = count_prompt(text) + replay.reasoning_tokens
         items = fill(
-            list(chosen.reply.items),
+            [*compactions(asked.body, tokens), *chosen.reply.items],
             asked,
             Author(key, account.organisation, replay.prefix),
         )
@@ -157,6 +160,7 @@ def understand(body: Body, asker: Asker) -> tuple[Asked, Replay]:
     items = as_items(body.get("input") or [])
     stored = body.get("store") is not False
     check_items(items, stored)
+    check_parts(items)
     context = (body.get("reasoning") or {}).get("context")
     reader = Reader(
         asker.account.organisation,

@@ -26,7 +26,7 @@ class Asked:
     @property
     def turn(self) -> int:
         """Which turn of the chat this is, counted by user messages."""
-        return sum(item.get("role") == "user" for item in self.items)
+        return sum(map(_is_spoken, self.items))
 
     @property
     def reasons(self) -> bool:
@@ -41,7 +41,7 @@ class Asked:
     @property
     def said(self) -> str:
         """The text of the last user message."""
-        users = [item for item in self.items if item.get("role") == "user"]
+        users = list(filter(_is_spoken, self.items))
         return text_of(users[-1]) if users else ""
 
     @property
@@ -51,10 +51,10 @@ class Asked:
 
     @property
     def rounds(self) -> int:
-        """How many batches of outputs came in since the last user message."""
-        kinds = [kind_of(item) in ANSWERS for item in self._since()]
+        """How many batches of answers came in since the last user message."""
+        kinds = [_is_answer(item) for item in self._since()]
         starts = zip([False, *kinds], kinds, strict=False)
-        return sum(is_output and not before for before, is_output in starts)
+        return sum(is_answer and not before for before, is_answer in starts)
 
     def tools(self, kind: str) -> list[Item]:
         """Return the offered tools of one type, the one that must be called first."""
@@ -65,15 +65,16 @@ class Asked:
         return sorted(found, key=lambda tool: tool.get("name") != wanted)
 
     def _since(self) -> Sequence[Item]:
-        roles = [item.get("role") for item in self.items]
-        last = max((i for i, role in enumerate(roles) if role == "user"), default=-1)
+        spoken = (i for i, item in enumerate(self.items) if _is_spoken(item))
+        last = max(spoken, default=-1)
         return self.items[last + 1 :]
 
     def words(self) -> dict[str, str]:
         """Return the words that a transcript may leave open as ``$name``."""
         given = self.reasoning_given
         functions, customs = self.tools("function"), self.tools("custom")
-        arguments = arguments_for(functions[0] if functions else {})
+        arguments = arguments_in(self.said)
+        arguments = arguments or arguments_for(functions[0] if functions else {})
         return {
             "turn": str(self.turn),
             "given": f"{given} reasoning item{'' if given == 1 else 's'}",
@@ -84,6 +85,18 @@ class Asked:
             "other": arguments.replace("Zürich", "東京").replace("example", "another"),
             "custom": customs[0]["name"] if customs else "apply_note",
         }
+
+
+def _is_answer(item: Item) -> bool:
+    """Tell whether the client answered; a remote call was answered by its server."""
+    kind = kind_of(item)
+    remote = kind in ANSWERS and item["call_id"].startswith("mcp")
+    return kind == "mcp_approval_response" or (kind in ANSWERS and not remote)
+
+
+def _is_spoken(item: Item) -> bool:
+    """Tell whether a user said something; a drawn picture comes back without words."""
+    return item.get("role") == "user" and bool(text_of(item))
 
 
 def as_items(given: str | Sequence[Item]) -> Sequence[Item]:
@@ -113,6 +126,16 @@ def shorten(text: str) -> str:
     """Return one line of at most two hundred characters."""
     line = " ".join(text.split())
     return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
+
+
+def arguments_in(said: str) -> str:
+    """Return the first JSON object in a question, as a call's arguments; or nothing."""
+    try:
+        begin = said.index("{")
+        _, end = json.JSONDecoder().raw_decode(said, begin)
+    except ValueError:
+        return ""
+    return said[begin:end]
 
 
 def arguments_for(tool: Item) -> str:

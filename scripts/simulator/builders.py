@@ -8,6 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from simulator.containers import CONTAINER
+
 Item = dict[str, Any]
 
 
@@ -92,12 +94,27 @@ def code_interpreter_call(code: str, logs: str) -> Item:
     return {
         "type": "code_interpreter_call",
         "code": code,
-        "container_id": "cntr_68e0000000000000000000000000000000000000",
+        "container_id": CONTAINER,
         "outputs": [{"type": "logs", "logs": logs}],
     }
 
 
-def image_generation_call(result: str, prompt: str) -> Item:
+def container_citation(
+    text: str, cited: str, file: str, name: str | None = None
+) -> Item:
+    """Return a citation of a file in a container, where ``cited`` stands in ``text``."""
+    start = text.index(cited) if cited else len(text)
+    return {
+        "type": "container_file_citation",
+        "container_id": CONTAINER,
+        "file_id": file,
+        "filename": name or cited.rsplit("/", 1)[-1],
+        "start_index": start,
+        "end_index": start + max(0, len(cited) - 1),
+    }
+
+
+def image_generation_call(result: str, prompt: str, action: str = "generate") -> Item:
     """Return a picture that the API drew, as base64."""
     return {
         "type": "image_generation_call",
@@ -107,7 +124,7 @@ def image_generation_call(result: str, prompt: str) -> Item:
         "size": "1024x1024",
         "quality": "low",
         "background": "opaque",
-        "action": "generate",
+        "action": action,
     }
 
 

@@ -59,10 +59,13 @@ class PrefixHash:
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         """Start behind the instructions."""
-        self._hash = hashlib.sha256(serialise_head(body))
+        self._head = hashlib.sha256(serialise_head(body))
+        self._hash = self._head.copy()
 
     def read(self, item: Item) -> None:
-        """Read one more canonical item."""
+        """Read one more canonical item; a compaction stands for all before it."""
+        if item["type"] == "compaction":
+            self._hash = self._head.copy()
         self._hash.update(b"\n" + serialise(item))
 
     def digest(self) -> str:

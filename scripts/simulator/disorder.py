@@ -1,6 +1,6 @@
 """What can happen to the order of a stream."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -8,6 +8,7 @@ from simulator.options import Options
 
 Event = dict[str, Any]
 Events = list[Event]
+Disorder = Callable[[Events, Options], Events]
 
 
 def delta_first(events: Events, options: Options) -> Events:
@@ -31,7 +32,8 @@ def interleave(events: Events, options: Options) -> Events:
         for event in events
         if event["type"] == "response.output_item.added"
     }
-    calls = [index for index, kind in kinds.items() if kind == "function_call"]
+    mixing = ("function_call", "mcp_call")
+    calls = [index for index, kind in kinds.items() if kind in mixing]
     mixed = chain.from_iterable(
         zip_longest(*([e for e in events if e.get("output_index") == i] for i in calls))
     )
@@ -50,6 +52,23 @@ def whole_arguments(events: Events, options: Options) -> Events:
         for event in events
         if event["type"] != "response.function_call_arguments.delta"
     ]
+
+
+def partial_pictures(pictures: Sequence[str]) -> Disorder:
+    """Send these pictures while the real one is drawn, as many as were asked for."""
+
+    def disorder(events: Events, options: Options) -> Events:
+        del options
+        sent: Events = []
+        for event in events:
+            partial = event["type"].endswith(".partial_image")
+            drawn = enumerate(pictures) if partial else ()
+            names = ("partial_image_index", "partial_image_b64")
+            sent += [{**event, **dict(zip(names, one, strict=True))} for one in drawn]
+            sent += [] if partial else [event]
+        return sent
+
+    return disorder
 
 
 def only_error(events: Events, options: Options) -> Events:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.asked import Asked
-from simulator.filling import REASONING_TOKENS
 from simulator.ids import response_id
-from simulator.tokens import count_tokens
+from simulator.tokens import REASONING_TOKENS, count_tokens
 
 Item = dict[str, Any]
 NO_TOOL_USAGE = {

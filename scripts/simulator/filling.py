@@ -7,17 +7,22 @@ from typing import Any
 
 from simulator.asked import Asked
 from simulator.canonical import PrefixHash, canonical_item
+from simulator.compacting import SEALED
 from simulator.ids import NO_PARTNER, PREFIXES, Place, call_id
 from simulator.sealing import Seal, seal
+from simulator.tokens import REASONING_TOKENS
 
 Item = dict[str, Any]
 PHASED_FROM = (5, 3)
-REASONING_TOKENS = 64
 # Items that have no status of their own on the wire.
-STATELESS = ("reasoning", "custom_tool_call", "mcp_list_tools", "mcp_approval_request")
+STATELESS = (
+    *("reasoning", "compaction", "custom_tool_call"),
+    *("mcp_list_tools", "mcp_approval_request"),
+)
 INCLUDED = {
     "web_search_call": ("web_search_call.action.sources", "sources"),
     "file_search_call": ("file_search_call.results", "results"),
+    "code_interpreter_call": ("code_interpreter_call.outputs", "outputs"),
 }
 
 
@@ -39,7 +44,7 @@ def fill(drafts: Sequence[Item], asked: Asked, author: Author) -> list[Item]:
         partner = _partner(wanted, index)
         place = Place(author.response, index, partner)
         item = _finish(substitute(draft, words), place, asked)
-        if item["type"] == "reasoning":
+        if item["type"] in SEALED:
             item["encrypted_content"] = _seal(item["id"], asked, author)
         author.prefix.read(canonical_item(item))
         finished.append(item)

@@ -60,6 +60,7 @@ EMPTY: Mapping[str, Any] = {
     "output": None,
     "tools": [],
     "queries": [],
+    "error": None,
 }
 
 
@@ -82,12 +83,25 @@ def _message(item: Item) -> Steps:
 
 
 def _text(part: Item) -> Steps:
+    """Yield the deltas, each annotation behind the words that it is about."""
+    waiting, told = list(enumerate(part["annotations"])), 0
     for delta in words_in(part["text"]):
         yield "output_text.delta", {"delta": delta, "logprobs": []}
-    for index, annotation in enumerate(part["annotations"]):
-        fields = {"annotation_index": index, "annotation": annotation}
-        yield "output_text.annotation.added", fields
+        told += len(delta)
+        while waiting and _last_place(waiting[0][1]) < told:
+            yield _annotation(*waiting.pop(0))
+    for index, annotation in waiting:
+        yield _annotation(index, annotation)
     yield "output_text.done", {"text": part["text"], "logprobs": []}
+
+
+def _last_place(annotation: Item) -> int:
+    return int(annotation.get("end_index", annotation.get("index")) or 0)
+
+
+def _annotation(index: int, annotation: Item) -> tuple[str, Event]:
+    fields = {"annotation_index": index, "annotation": annotation}
+    return "output_text.annotation.added", fields
 
 
 def _refusal(part: Item) -> Steps:
@@ -141,19 +155,27 @@ def _code_interpreter(item: Item) -> Steps:
     yield f"{prefix}.in_progress", {}
     yield from _spelled(f"{prefix}_code", "code")(item)
     yield f"{prefix}.interpreting", {}
-    yield f"{prefix}.completed", {}
+    if item["status"] == "completed":
+        yield f"{prefix}.completed", {}
 
 
 def _image_generation(item: Item) -> Steps:
     prefix = "image_generation_call"
     yield f"{prefix}.in_progress", {}
     yield f"{prefix}.generating", {}
+    if item["status"] != "completed":
+        return
     shown = {key: item[key] for key in ("background", "output_format", "size")}
     yield (
         f"{prefix}.partial_image",
         {"partial_image_b64": item["result"], "partial_image_index": 0, **shown},
     )
     yield f"{prefix}.completed", {}
+
+
+def _mcp_list_tools(item: Item) -> Steps:
+    yield "mcp_list_tools.in_progress", {}
+    yield f"mcp_list_tools.{'failed' if item.get('error') else 'completed'}", {}
 
 
 def _mcp_call(item: Item) -> Steps:
@@ -163,6 +185,7 @@ def _mcp_call(item: Item) -> Steps:
 
 
 STEPS: Mapping[str, Callable[[Item], Steps]] = {
+    "compaction": _phases("compaction", "compacting"),
     "message": _message,
     "reasoning": _reasoning,
     "function_call": _spelled("function_call_arguments", "arguments"),
@@ -175,6 +198,6 @@ STEPS: Mapping[str, Callable[[Item], Steps]] = {
     ),
     "code_interpreter_call": _code_interpreter,
     "image_generation_call": _image_generation,
-    "mcp_list_tools": _phases("mcp_list_tools", "in_progress", "completed"),
+    "mcp_list_tools": _mcp_list_tools,
     "mcp_call": _mcp_call,
 }

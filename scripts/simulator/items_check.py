@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.ids import LONGEST, NO_PARTNER, PREFIXES, Place, place_of
+from simulator.mcp_check import check_approvals
 from simulator.refusals import Refusal, too_long
 from simulator.sealing import NotOurs, unseal
 
@@ -30,6 +31,7 @@ def check_items(items: Sequence[Item], stored: bool) -> None:
     for item in items:
         _refuse_lookup(item, stored)
     _check_pairs(items)
+    check_approvals(items)
     for index, item in enumerate(items):
         _check_partner(items, index, item)
 

@@ -4,6 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from simulator.compacting import check_compaction
+from simulator.hosted_check import check_hosted
+from simulator.mcp_check import check_servers
 from simulator.models import ModelFacts
 from simulator.refusals import Refusal, out_of_range, too_long
 from simulator.schema_check import check_schemas
@@ -31,6 +34,9 @@ def check_limits(body: Body, model: ModelFacts) -> None:
     for index, tool in enumerate(body.get("tools") or []):
         _check_tool(tool, f"tools[{index}]")
     check_schemas(body.get("tools") or [])
+    check_hosted(body.get("tools") or [])
+    check_servers(body.get("tools") or [])
+    check_compaction(body)
     _check_choice(body)
 
 

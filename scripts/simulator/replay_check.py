@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.canonical import PrefixHash, canonical_item
+from simulator.compacting import SEALED
 from simulator.items_check import kind_of
 from simulator.models import ModelFacts
 from simulator.profiles import Profile
@@ -17,7 +18,6 @@ from simulator.refusals import Refusal, unknown_parameter
 from simulator.sealing import NotOurs, Seal, shorten, unseal
 
 Item = Mapping[str, Any]
-SEALED = ("reasoning", "compaction")
 NOT_READABLE = "Encrypted content could not be decrypted or parsed."
 OTHER_ORGANISATION = (
     "Encrypted content organization_id did not match the target organization."
@@ -63,11 +63,17 @@ def read_replay(
         if kind_of(item) in SEALED:
             found = _open(item, index, reader)
             past = index < last_user
-            reason = _removal(found, prefix.digest(), past, reader)
+            compacts = kind_of(item) == "compaction"
+            read = found.prefix if compacts else prefix.digest()
+            reason = _removal(found, read, past and not compacts, reader)
             if reason:
                 removed.append(_report(item.get("id") or found.item, reason))
                 continue
+            if compacts:  # it stands for all before it
+                kept, tokens = [], 0
             tokens += found.tokens
+        if kind_of(item) == "mcp_call":
+            continue  # taken, but never read: only a stored response gives it back
         kept.append(canonical_item(item))
         prefix.read(kept[-1])
     return Replay(tuple(kept), tuple(removed), tokens, prefix)

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.asked import Asked
+from simulator.disorder import Disorder
 from simulator.options import Options
 
 Item = dict[str, Any]
-Event = dict[str, Any]
-Events = list[Event]
-Disorder = Callable[[Events, Options], Events]
 
 
 @dataclass(frozen=True)

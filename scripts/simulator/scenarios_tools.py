@@ -3,17 +3,13 @@
 from simulator.builders import (
     code_interpreter_call,
     custom_tool_call,
-    file_search_call,
     function_call,
     image_generation_call,
-    mcp_approval_request,
-    mcp_call,
-    mcp_list_tools,
     message,
     reasoning,
 )
 from simulator.disorder import interleave, whole_arguments
-from simulator.scenario import Scenario, reply, scenario
+from simulator.scenario import Scenario, incomplete, reply, scenario
 
 LOOKING = reasoning("**Choosing a tool**\n\nThis has to be looked up.")
 READING = reasoning("**Reading the output**\n\nThat answers it.")
@@ -58,10 +54,27 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         reply(READING, FOUND),
     ),
     scenario(
+        "five-calls",
+        "five calls of the first function at once, then the answer",
+        reply(LOOKING, *[CALL] * 5),
+        reply(READING, FOUND),
+    ),
+    scenario(
         "arguments-only-done",
         "a call whose arguments come in one event",
         reply(LOOKING, CALL, disorder=whole_arguments),
         reply(READING, FOUND),
+    ),
+    scenario(
+        "tool-cut",
+        "a body that ends among the arguments of a call",
+        reply(CALL),
+        options="cut=4",
+    ),
+    scenario(
+        "tool-incomplete",
+        "a call that stops at max_output_tokens",
+        reply(LOOKING, CALL, ending=incomplete()),
     ),
     scenario(
         "bad-arguments",
@@ -91,28 +104,8 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         ),
     ),
     scenario(
-        "file-search",
-        "a search in files, then the answer",
-        reply(LOOKING, file_search_call("harbour"), message("The file says 1963.")),
-    ),
-    scenario(
         "image",
         "a picture, then a sentence",
         reply(LOOKING, image_generation_call(PIXEL, "one dot"), message("A dot.")),
-    ),
-    scenario(
-        "mcp",
-        "the list of a remote server's tools, a call there, then the answer",
-        reply(
-            mcp_list_tools("clocks", "now"),
-            LOOKING,
-            mcp_call("clocks", "now", '{"zone":"UTC"}', "12:00"),
-            message("It is noon."),
-        ),
-    ),
-    scenario(
-        "mcp-approval",
-        "a question whether a remote call may be made",
-        reply(LOOKING, mcp_approval_request("clocks", "now", '{"zone":"UTC"}')),
     ),
 )

@@ -16,6 +16,8 @@ def check_schemas(tools: list[Mapping[str, Any]]) -> None:
             continue
         complaint = _complain_of_root(tool["parameters"])
         complaint = complaint or complain(tool["parameters"], (), bool(tool["strict"]))
+        if complaint is None and tool["strict"]:
+            complaint = _complain_of_size(tool["parameters"])
         if complaint:
             raise Refusal(
                 f"Invalid schema for function '{tool['name']}': {complaint}",
@@ -39,6 +41,29 @@ def complain(schema: Any, context: Context, strict: bool) -> Complaint:
         complaint = complain(inner, (*context, *name), strict)
         if complaint is not None:
             return complaint
+    return None
+
+
+def _complain_of_size(schema: Mapping[str, Any]) -> Complaint:
+    """Hold a strict schema against the two limits whose messages are known."""
+    inner = [schema]
+    for one in inner:
+        inner += [part for _, part in _inner_schemas(one) if isinstance(part, dict)]
+    counts = {
+        "object properties": (
+            5000,
+            sum(len(one.get("properties", {})) for one in inner),
+        ),
+        "enum values": (1000, sum(len(one.get("enum", [])) for one in inner)),
+    }
+    for what, (most, count) in counts.items():
+        if count > most:
+            return (
+                f"Expected at most {most} {what} in total within a single schema when "
+                f"using structured outputs, but received {count}. Consider reducing the "
+                f"number of {what.split()[0]}s, or use 'strict: false' to opt out of "
+                "structured outputs."
+            )
     return None
 
 

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from simulator.accounts import KEY, Account, find_account
 from simulator.answering import Asker, Responder
+from simulator.containers import container_file
 from simulator.models import MODELS
 from simulator.profiles import PROFILES, Profile
 from simulator.record import RecordedRequest, mask
@@ -93,6 +94,8 @@ class Simulator:
         app.router.add_post("/v1/responses", self._post_response)
         app.router.add_post("/openai/v1/responses", self._post_response)
         app.router.add_get("/v1/models", self._get_models)
+        content = "/v1/containers/{container}/files/{file}/content"
+        app.router.add_get(content, self._get_content)
         app.router.add_route("*", "/{path:.*}", self._refuse_url)
         self._runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0
@@ -128,6 +131,19 @@ class Simulator:
         except Refusal as refusal:
             return web.json_response(refusal.body(), status=refusal.status)
         return web.json_response({"object": "list", "data": list_models(account)})
+
+    async def _get_content(self, request: web.Request) -> web.Response:
+        record = await self._record(request)
+        named = request.match_info
+        try:
+            account = find_account(request.headers)
+            found = container_file(account, named["container"], named["file"])
+            reply = web.Response(body=found, content_type="application/octet-stream")
+        except Refusal as refusal:
+            reply = web.json_response(refusal.body(), status=refusal.status)
+        record.status, record.finished = reply.status, True
+        record.ended_at = self._clock()
+        return reply
 
     async def _refuse_url(self, request: web.Request) -> web.Response:
         text = f"Invalid URL ({request.method} {request.path})"

@@ -17,7 +17,9 @@ from simulator.scenarios_leaks import LEAK_SCENARIOS
 from simulator.wire import encode, encode_end
 
 NOON = 1_795_262_400.0
-NOT_STORED = frozenset({"long", "slow", "big-line", "task", "tool-forever"}).union(
+NOT_STORED = frozenset(
+    {"long", "slow", "big-line", "task", "tool-forever", "mcp-approval-forever"}
+).union(
     one.name for one in LEAK_SCENARIOS  # no headers come with a transcript
 )
 DRESSED = {
@@ -49,6 +51,14 @@ BODY: dict[str, Any] = {
         {"type": "custom", "name": "apply_note"},
     ],
 }
+OFFERED: dict[str, dict[str, Any]] = {
+    "web": {"type": "web_search"},
+    "search": {"type": "web_search"},
+    "file": {"type": "file_search", "vector_store_ids": ["vs_harbour"]},
+    "draw": {"type": "image_generation", "partial_images": 2},
+    "count": {"type": "code_interpreter", "container": {"type": "auto"}},
+    "plot": {"type": "code_interpreter", "container": {"type": "auto"}},
+}
 OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
@@ -68,28 +78,54 @@ def play(spec: str) -> Iterator[Answer]:
     """Yield the answers of a whole run, its calls answered with fixed outputs."""
     responder = Responder(clock=lambda: NOON)
     asker = Asker(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
+    hosted = OFFERED.get(spec.split("-", 1)[0])
+    tools = [hosted, *BODY["tools"]] if hosted else BODY["tools"]
+    include = [*BODY["include"], *(["code_interpreter_call.outputs"] if hosted else [])]
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
-        answer = responder.answer({**BODY, "input": items}, asker)
+        body = {**BODY, "tools": tools, "include": include, "input": items}
+        answer = responder.answer(body, asker)
         yield answer
         output = (answer.final or {}).get("output", [])
-        calls = [item for item in output if item["type"] in OUTPUTS]
-        if not calls:
+        answers = answers_to(output)
+        if not answers or b"response.completed" not in wire_of(answer):
             return
-        items = items + [strip(item) for item in output]
-        items += [
-            {
-                "type": OUTPUTS[call["type"]],
-                "call_id": call["call_id"],
-                "output": f"18 °C, call {place} of {len(calls)}",
-            }
-            for place, call in enumerate(calls, 1)
-        ]
+        kept = (one for one in output if one["type"] != "image_generation_call")
+        items = [*items, *(strip(item) for item in kept), *answers]
+
+
+def answers_to(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what a client answers: a yes to each question, an output for each call."""
+    calls = [item for item in output if item["type"] in OUTPUTS]
+    consents = [
+        {
+            "type": "mcp_approval_response",
+            "approval_request_id": item["id"],
+            "approve": True,
+        }
+        for item in output
+        if item["type"] == "mcp_approval_request"
+    ]
+    outputs = [
+        {
+            "type": OUTPUTS[call["type"]],
+            "call_id": call["call_id"],
+            "output": f"18 °C, call {place} of {len(calls)}",
+        }
+        for place, call in enumerate(calls, 1)
+    ]
+    return consents + outputs
 
 
 def strip(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item as it is sent back."""
-    return {name: value for name, value in item.items() if name not in ("id", "status")}
+    """Return an item as it is sent back; the types of hosted items want their ids."""
+    if item["type"] == "web_search_call":
+        action = {k: v for k, v in item["action"].items() if k != "sources"}
+        return {**item, "action": action}
+    if item["type"] in ("file_search_call", "code_interpreter_call"):
+        return item
+    dropped = ("status",) if item["type"].startswith("mcp") else ("id", "status")
+    return {name: value for name, value in item.items() if name not in dropped}
 
 
 def wire_of(answer: Answer) -> bytes:

@@ -1,0 +1,69 @@
+"""Print every table of the benchmarks, one after the other.
+
+python scripts/bench/all.py             all of them, in about ten minutes
+python scripts/bench/all.py --quick     tiny sizes, to see that they run
+
+Each is a program of its own, which can be run alone. docs/benchmarks.md holds a run.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A program, what it answers, and its arguments for a quick run."""
+
+    program: str
+    question: str
+    quick: str
+
+
+BENCHES = (
+    Bench("stream.py", "CPU per delta", "--deltas 50 --rounds 1"),
+    Bench("inside.py", "CPU inside Open WebUI", "--deltas 50 --rounds 1"),
+    Bench("wire.py", "From pipe() to the wire", "--turns 1 3 --rounds 1"),
+    Bench("load.py", "Memory per stream", "--streams 5 --deltas 20 --rounds 2"),
+    Bench("loading.py", "Loading the built files", "--rounds 1"),
+    Bench("parallel.py", "Five calls at once", "--step 5 --rounds 1"),
+    Bench("sandbox.py", "The agent's sandbox", "--rounds 1"),
+)
+
+
+def main() -> int:
+    """Run all; return 1 where one of them failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="tiny sizes")
+    parser.add_argument("--without", nargs="+", default=[], metavar="PROGRAM")
+    given = parser.parse_args()
+    chosen = [one for one in BENCHES if one.program not in given.without]
+    print(heading(), flush=True)
+    return max(run(one, given.quick) for one in chosen)
+
+
+def heading() -> str:
+    """Return what a reader must know of the machine."""
+    today = datetime.now(UTC).date()
+    return f"{today}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def run(bench: Bench, quick: bool) -> int:
+    """Run one program under a heading; 1 if it failed."""
+    print(f"\n== {bench.question} ({bench.program})\n", flush=True)
+    arguments = bench.quick.split() if quick else []
+    done = subprocess.run(
+        [sys.executable, HERE / bench.program, *arguments], check=False
+    )
+    return 1 if done.returncode else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Write the tables of the README that say what the code says.
+
+python scripts/readme.py            writes them
+python scripts/readme.py --check    writes nothing; exit status 1 names what is stale
+
+A table stands between `<!-- table NAME -->` and `<!-- end -->`.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
+
+from gpt5_agent.valves import Valves as AgentValves  # noqa: E402 - the path first
+from openai_responses.sentences import SENTENCES  # noqa: E402
+from owui_manifold.valves import UserValves, Valves  # noqa: E402
+
+README = ROOT / "README.md"
+_PLACE = re.compile(r"\{(\w+)\}")
+_IN_BRACKETS = ("code", "param")
+_TABLE = re.compile(
+    r"(?P<begin><!-- table (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write or check the README; the exit status."""
+    parser = argparse.ArgumentParser(description="Write the tables of the README.")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args(arguments).check
+    before = README.read_text("utf-8")
+    after = with_tables(before, tables())
+    if before == after:
+        return 0
+    if check:
+        print("README.md is stale; run: python scripts/readme.py", file=sys.stderr)
+        return 1
+    README.write_text(after, "utf-8")
+    print("wrote README.md")
+    return 0
+
+
+def tables() -> dict[str, str]:
+    """The text of every table, by its name."""
+    return {
+        "valves": valves_table(Valves),
+        "user-valves": valves_table(UserValves),
+        "agent-valves": valves_table(AgentValves),
+        "sentences": sentences_table(SENTENCES),
+    }
+
+
+def with_tables(text: str, made: Mapping[str, str]) -> str:
+    """A text with its tables brought up to date; KeyError for an unknown one."""
+
+    def table(match: re.Match[str]) -> str:
+        return f"{match['begin']}{made[match['name']]}{match['end']}"
+
+    return _TABLE.sub(table, text)
+
+
+def valves_table(valves: type[BaseModel]) -> str:
+    """One row for each setting: its name, its default, what the page says of it."""
+    rows = (
+        (f"`{name}`", shown_default(field), field.description or "")
+        for name, field in valves.model_fields.items()
+    )
+    return markdown_table(("Valve", "Default", "What it does"), rows)
+
+
+def sentences_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
+    """One row for each sentence that a person can see, with all that leads to it."""
+    causes: dict[str, list[str]] = {}
+    for kind, by_code in sentences.items():
+        for code, sentence in by_code.items():
+            causes.setdefault(sentence, []).append(shown_cause(kind, code))
+    rows = (
+        (shown_sentence(sentence), ", ".join(causes[sentence])) for sentence in causes
+    )
+    return markdown_table(("The page says", "It comes when"), rows)
+
+
+def shown_cause(kind: str, code: str) -> str:
+    """An ending and the API's word for it, or the status of its answer."""
+    if not code:
+        others = kind in ("incomplete", "failed", "refused")
+        return f"{kind.replace('_', ' ')}{', all others' if others else ''}"
+    if not code.isdecimal():
+        return f"{kind} `{code}`"
+    return "HTTP 5xx" if code == "5" else f"HTTP {code}"
+
+
+def shown_sentence(sentence: str) -> str:
+    """A sentence with dots where the words of one answer stand."""
+    return _PLACE.sub(
+        lambda place: " (…)" if place[1] in _IN_BRACKETS else "…", sentence
+    )
+
+
+def shown_default(field: FieldInfo) -> str:
+    """A default as a person reads it."""
+    if isinstance(field.default, bool):
+        return "on" if field.default else "off"
+    return f"`{field.default}`" if field.default not in ("", None) else "empty"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""Make the README's pictures from the real Open WebUI with the pipe in it.
+
+Started by `scripts/screenshots`, which sets up what is missing. The pipe is installed
+by hand, on the pages that the README tells of; the simulator answers. What the model
+says is made up, everything else is what a person sees.
+"""
+
+import argparse
+import asyncio
+import subprocess
+import sys
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from hosts.admin_pages import AdminPages
+from hosts.offline import BootError, host_python
+from hosts.open_webui import OpenWebUI
+from hosts.page import ChatPage
+from hosts.pipes import valves_changed
+from hosts.users import EVERYBODY_READS, User
+from hosts.valves_dialog import fill_valves
+from simulator import Simulator
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILT_PIPE = ROOT / "pipes/openai_responses_manifold.py"
+PICTURES = ROOT / "docs/pictures"
+PIPE = "openai_responses"
+MODEL, SHOWN_MODEL = f"{PIPE}.gpt-6.1-sol", "GPT-6.1 Sol"
+WIDE = {"width": 1100, "height": 760}
+FLAT = {"width": 1100, "height": 300}
+LOW = {"width": 1100, "height": 500}
+TALL = {"width": 1100, "height": 880}
+LARGEST = 200_000
+# Neither titles nor follow-ups: the simulator makes them up.
+PLAIN = {"ENABLE_TITLE_GENERATION": "false", "ENABLE_FOLLOW_UP_GENERATION": "false"}
+TOOLKIT = '''"""
+title: Lake
+"""
+
+
+class Tools:
+    def water_temperature(self, city: str) -> str:
+        """
+        The temperature of the lake at a city.
+        :param city: name of the city
+        """
+        return f"20.5 °C at {city}, measured at 13:40."
+'''
+# Pillow belongs to Open WebUI; flat pages need no more colours than a palette has.
+PALETTE = """\
+import sys
+from PIL import Image
+
+for path in sys.argv[1:]:
+    picture = Image.open(path).convert("RGB")
+    picture.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+"""
+
+
+class PictureError(Exception):
+    """A picture is not what the README can show."""
+
+
+@dataclass(frozen=True)
+class Studio:
+    """A page, and where its pictures go."""
+
+    chat: ChatPage
+    folder: Path
+
+    async def take(self, name: str, size: dict[str, int] | None = None) -> None:
+        """One picture of what is on the page now."""
+        page = self.chat.page
+        await page.set_viewport_size(size or WIDE)  # type: ignore[arg-type]
+        for toast in await page.locator("[data-sonner-toast]").all():
+            await toast.wait_for(state="detached")
+        await page.screenshot(
+            path=self.folder / f"{name}.png", animations="disabled", caret="hide"
+        )
+        print(f"  {name}.png", flush=True)
+
+
+async def make_pictures(folder: Path) -> None:
+    """Install the pipe by hand, then chat; a picture at every step."""
+    async with AsyncExitStack() as running:
+        simulator = await running.enter_async_context(Simulator())
+        server = await running.enter_async_context(OpenWebUI(env=PLAIN))
+        chat = await running.enter_async_context(ChatPage(server.admin))
+        studio = Studio(chat, folder)
+        await show_installation(studio, simulator)
+        await show_chat(studio, simulator)
+        await show_user_valves(studio)
+        await show_picture(studio, simulator)
+        if chat.errors:
+            raise PictureError(f"The page had errors: {chat.errors}")
+
+
+async def show_installation(studio: Studio, simulator: Simulator) -> None:
+    """The pages of the README's five steps."""
+    pages = AdminPages(studio.chat)
+    await pages.open_functions()
+    await studio.take("install-1-functions", FLAT)
+    await pages.open_editor()
+    await pages.paste(BUILT_PIPE.read_text("utf-8"), PIPE)
+    await show_beginning(pages)
+    await studio.take("install-2-paste")
+    await pages.save()
+    dialog = await pages.open_valves(PIPE)
+    await fill_valves(pages.page, dialog, {"Api Key": simulator.api_key})
+    await studio.take("install-3-key")
+    await dialog.get_by_role("button", name="Close").click()
+    # The picture needs no address, the simulator does.
+    values = {"Base Url": simulator.base_url, "Api Key": simulator.api_key}
+    await pages.set_valves(PIPE, values)
+    await pages.enable(PIPE)
+    await studio.take("install-4-enable", FLAT)
+    await pages.open_models()
+    access = await pages.open_access(SHOWN_MODEL)
+    await pages.make_public(access)
+    await studio.take("install-5-visibility")
+    await pages.save_model(access)
+
+
+async def show_beginning(pages: AdminPages) -> None:
+    """Scroll to the first line of what was pasted; no tooltip in front of it."""
+    await pages.page.locator(".cm-content").focus()
+    await pages.page.keyboard.press("Control+Home")
+    await pages.page.mouse.move(WIDE["width"] / 2, WIDE["height"] / 2)
+    await pages.page.get_by_text("title: OpenAI Responses Manifold").wait_for()
+
+
+async def show_chat(studio: Studio, simulator: Simulator) -> None:
+    """A question that takes thought, a tool and a search."""
+    page, admin = studio.chat.page, studio.chat.user
+    await install_toolkit(admin)
+    simulator.default_scenario = "swim,delay=60"
+    async with valves_changed(admin, PIPE, ENABLE_WEB_SEARCH=True):
+        await page.goto(f"{admin.url}/?models={MODEL}&tools=lake")
+        await page.wait_for_selector("#chat-input")
+        await studio.chat.ask("Can I swim in the lake at Zürich this afternoon?")
+    await page.get_by_text("Explored").first.click()
+    await page.get_by_text("Thought for").first.click()
+    await page.get_by_text("View Result from water_temperature").click()
+    await studio.chat.answers.last.get_by_text("Output", exact=True).wait_for()
+    await studio.take("chat", TALL)
+
+
+async def install_toolkit(admin: User) -> None:
+    """Give Open WebUI a tool of its own."""
+    form = {
+        "id": "lake",
+        "name": "Lake",
+        "content": TOOLKIT,
+        "meta": {"description": "The gauge of the lake"},
+        "access_grants": [EVERYBODY_READS],
+    }
+    await admin.call("POST", "/api/v1/tools/create", form)
+
+
+async def show_user_valves(studio: Studio) -> None:
+    """What users may choose for themselves."""
+    page = studio.chat.page
+    await studio.chat.open_model(MODEL)
+    await page.locator('button[aria-label="Valves"]').last.click()
+    dialog = page.locator("[role=dialog]").last
+    await dialog.get_by_text("Reasoning Effort").wait_for()
+    await studio.take("user-valves")
+    await dialog.get_by_role("button", name="Close").click()
+
+
+async def show_picture(studio: Studio, simulator: Simulator) -> None:
+    """A picture that the model drew."""
+    simulator.default_scenario = "draw,delay=60"
+    async with valves_changed(studio.chat.user, PIPE, ENABLE_IMAGE_GENERATION=True):
+        await studio.chat.open_model(MODEL)
+        await studio.chat.ask("Draw a disc, as plain as can be.")
+        drawn = studio.chat.answers.last.locator("img[src*='/files/']")
+        await drawn.first.wait_for()
+    await studio.take("picture", LOW)
+
+
+def shrink(folder: Path) -> None:
+    """Write the pictures with a palette; none may stay large."""
+    pictures = sorted(folder.glob("*.png"))
+    command = [str(host_python()), "-c", PALETTE, *map(str, pictures)]
+    subprocess.run(command, check=True)
+    large = [one.name for one in pictures if one.stat().st_size > LARGEST]
+    if large:
+        raise PictureError(f"Larger than {LARGEST:,} bytes: {', '.join(large)}")
+
+
+def main(arguments: list[str]) -> int:
+    """Make all pictures; the exit status."""
+    parser = argparse.ArgumentParser(prog="scripts/screenshots", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=PICTURES, metavar="DIR")
+    folder: Path = parser.parse_args(arguments).folder
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        asyncio.run(make_pictures(folder))
+        shrink(folder)
+    except (BootError, PictureError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,108 @@
+"""Whether remote servers are described, and their approvals answered, as the API asks.
+
+What the types of the openai package say has been checked before.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.refusals import Refusal, missing_parameter
+
+Tool = Mapping[str, Any]
+Item = Mapping[str, Any]
+LABEL = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
+URL = re.compile(r"https?://[^\s/]+\S*", re.IGNORECASE)
+TARGETS = ("server_url", "connector_id", "tunnel_id")
+
+
+def check_servers(tools: Sequence[Tool]) -> None:
+    """Raise the refusal for the first remote server that cannot be used."""
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        if tool["type"] != "mcp":
+            continue
+        _check_server(tool, f"tools[{index}]")
+        label = tool["server_label"].lower()
+        if label in seen:
+            raise Refusal(
+                f"Duplicate server_label found: {tool['server_label']}. Please provide "
+                "a unique identifier for each MCP server.",
+                param="tools",
+            )
+        seen.add(label)
+
+
+def _check_server(tool: Tool, path: str) -> None:
+    if not LABEL.fullmatch(tool["server_label"]):
+        raise Refusal(
+            f"Invalid '{path}.server_label': string does not match pattern. Expected a "
+            f"string that matches the pattern '^{LABEL.pattern}$'.",
+            code="invalid_value",
+            param=f"{path}.server_label",
+        )
+    given = [name for name in TARGETS if name in tool]
+    if not given:
+        raise missing_parameter(f"{path}.server_url")
+    if len(given) > 1:
+        raise Refusal(
+            f"Mutually exclusive parameters: '{path}.{given[0]}' and "
+            f"'{path}.{given[1]}'. Only one of them may be provided.",
+            code="mutually_exclusive_parameters",
+            param=path,
+        )
+    if "server_url" in tool and not URL.fullmatch(tool["server_url"]):
+        raise Refusal(
+            f"Invalid '{path}.server_url'. Expected a valid URL, but got a value with "
+            "an invalid format.",
+            code="invalid_value",
+            param=f"{path}.server_url",
+        )
+    if "connector_id" in tool and not tool.get("authorization"):
+        raise missing_parameter(f"{path}.authorization")
+
+
+def check_approvals(items: Sequence[Item]) -> None:
+    """Raise unless every approval request has its one answer, and the reverse."""
+    asked: list[str] = []
+    answered: list[str] = []
+    for item in items:
+        if item.get("type") == "mcp_approval_request":
+            asked.append(item["id"])
+        elif item.get("type") == "mcp_approval_response":
+            answered.append(item["approval_request_id"])
+            if answered[-1] not in asked or answered.count(answered[-1]) > 1:
+                raise Refusal(
+                    "No open MCP approval request found for the response with "
+                    f"approval_request_id {answered[-1]}.",
+                    param="input",
+                )
+    missing = [id for id in asked if id not in answered]
+    if missing:
+        raise Refusal(
+            "The following MCP approval requests do not have an approval: "
+            f"{', '.join(missing)}.",
+            param="input",
+        )
+
+
+def approved_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the requests that were allowed and whose call has not been made yet.
+
+    An approval without its call still waits for it, however old it is.
+    """
+    made = {item.get("approval_request_id") for item in items if _is_call(item)}
+    allowed = {
+        item["approval_request_id"]
+        for item in items
+        if item.get("type") == "mcp_approval_response" and item["approve"]
+    }
+    return [
+        item
+        for item in items
+        if item.get("type") == "mcp_approval_request" and item["id"] in allowed - made
+    ]
+
+
+def _is_call(item: Item) -> bool:
+    return item.get("type") == "mcp_call"
