@@ -61,14 +61,15 @@ def asked_of(
 
     The host gave it no tools to run unless `around` has some.
     """
+    own = user_valves or UserValves()
     return Asked(
         body,
         caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True),
         valves,
-        user_valves or UserValves(),
+        own,
         SimpleNamespace() if state is None else state,
         Lessons(),
-        RunLog(valves.LOG_LEVEL, secrets_of(valves), RUN_ID),
+        RunLog(valves.LOG_LEVEL, secrets_of(valves, own), RUN_ID),
         around or surroundings(),
         ThreadPoolExecutor(1),
     )

@@ -47,6 +47,21 @@ class Pipe:
         await asyncio.sleep(0)
         yield reply(Greeting(WORD))
 '''
+ASYNC_METHOD = '''    async def pipe(self, body: dict[str, object]) -> AsyncIterator[str]:
+        """Say the greeting."""
+        await asyncio.sleep(0)
+        yield reply(Greeting(WORD))
+'''
+PLAIN_METHOD = '''    def pipe(self, body: dict[str, object]) -> str:
+        """Say the greeting."""
+        return reply(Greeting(WORD))
+'''
+PIPELINE_ENTRY = (
+    ENTRY.replace("class Pipe:", "class Pipeline:")
+    .replace("required_open_webui_version: 0.11.4\n", "")
+    .replace(ASYNC_METHOD, PLAIN_METHOD)
+    .replace("import asyncio\nfrom collections.abc import AsyncIterator\n\n", "")
+)
 WORDS = '''"""The words of a greeting."""
 
 import asyncio as aio

@@ -15,6 +15,7 @@ TEMPORARY: Json = {
     "__user__": USER,
     "__metadata__": {**IDS, "chat_id": "temporary:s-1"},
 }
+_CLOSING = "Finished in "
 _ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
 
@@ -85,7 +86,16 @@ def host_events(chunks: list[Json], kind: str) -> list[Json]:
 
 
 def statuses(chunks: list[Json]) -> list[str]:
-    """The status lines above the answer."""
+    """The status lines of an answer, without the last one, which tells the time."""
+    return [line for line in _status_lines(chunks) if not line.startswith(_CLOSING)]
+
+
+def closings(chunks: list[Json]) -> list[str]:
+    """The lines that tell how long an answer took."""
+    return [line for line in _status_lines(chunks) if line.startswith(_CLOSING)]
+
+
+def _status_lines(chunks: list[Json]) -> list[str]:
     return [shown["description"] for shown in host_events(chunks, "status")]
 
 

@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from openai_responses.items import item_type
 from openai_responses.run_events import (
     CallAnswered,
+    Cited,
     Grew,
     ItemEnded,
     ItemStarted,
     Noted,
+    Pictured,
     RunEnded,
     RunEvent,
     TurnEnded,
@@ -26,6 +28,8 @@ def _line(event: RunEvent) -> str:
             return f"{index} started {item_type(item)}"
         case Grew(index, kind, part, text):
             return f"{index} {kind} {part}: {text}"
+        case Cited() | Pictured():
+            return _line_beside(event)
         case ItemEnded(index, item):
             return f"{index} ended {item_type(item)}"
         case CallAnswered(index, item, failed):
@@ -38,3 +42,9 @@ def _line(event: RunEvent) -> str:
             return f"noted {cause}: {sentence}"
         case RunEnded(ending):
             return f"run {ending.kind}"
+
+
+def _line_beside(event: Cited | Pictured) -> str:
+    if isinstance(event, Cited):
+        return f"{event.index} cited {event.part}: {event.annotation.get('type')}"
+    return f"{event.index} pictured {event.number}: {event.form}"

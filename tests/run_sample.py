@@ -18,8 +18,9 @@ from openai_responses.events import (
     ResponseEnded,
     StreamEvent,
 )
-from openai_responses.items import Item, is_call, item_type
+from openai_responses.items import Item, is_call, item_type, open_calls
 from openai_responses.origin import Origin
+from openai_responses.remote_calls import is_approval_request
 from openai_responses.run_events import (
     CallAnswered,
     Grew,
@@ -29,14 +30,17 @@ from openai_responses.run_events import (
     RunEvent,
 )
 from openai_responses.sse import EventStreamDecoder
-from openai_responses.turn import Turn, item_texts
+from openai_responses.texts import item_texts
+from openai_responses.toolset import failed_answer, output_of
+from openai_responses.turn import Turn
 from openai_responses.ulids import encode_ulid
 from owui_chat.keeping import Author, Keeping
+from owui_chat.kept_cards import Kept
 from owui_chat.markers import marker
 from owui_chat.native import (
     NativeView,
 )
-from owui_chat.stored import Record
+from owui_chat.stored import Record, write_records
 
 STREAMS = Path(__file__).parent / "streams"
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
@@ -89,6 +93,17 @@ def call(name: str, arguments: str = '{"city": "Bern"}', **more: Any) -> Item:
         "arguments": arguments,
         "status": "completed",
         **more,
+    }
+
+
+def custom_call(name: str, text: str) -> Item:
+    """A call of a custom tool as the wire ends it; it has no status there."""
+    return {
+        "type": "custom_tool_call",
+        "id": f"ctc_{name}",
+        "call_id": f"call_{name}",
+        "name": "take_note",
+        "input": text,
     }
 
 
@@ -191,8 +206,12 @@ def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
     turn = Turn()
     told = [told for event in events for told in turn.feed(event)]
     told += turn.close()
-    ending = turn.ending or CUT
-    return [*told, RunEnded(ending, turn.usage, turn.usage, tuple(turn.output))]
+    ending, output = turn.ending or CUT, list(turn.output)
+    for call_item in filter(is_call, turn.output if ending.is_failure else ()):
+        answer = output_of(call_item, failed_answer("it broke off."))
+        told.append(CallAnswered(len(output), answer, failed=True))
+        output.append(answer)
+    return [*told, RunEnded(ending, turn.usage, turn.usage, tuple(output))]
 
 
 def ended_items(events: Sequence[RunEvent]) -> list[Item]:
@@ -236,22 +255,36 @@ def tell(
     pending: Iterable[Item] = (),
     author: Author = AUTHOR,
     ids: Ids | None = None,
+    in_output: bool = False,
 ) -> Told:
-    """Keep and show a run, as the pipe does where the host runs the tools."""
+    """Keep and show a run, as the pipe does where the host runs the tools.
+
+    With `in_output` the records go into the message's own output.
+    """
     keeping = Keeping(author, ids or Ids(), pending)
     told = Told(NativeView(lambda: 100.0), keeping.pending)
     for event in events:
         record = keeping.feed(event)
-        if isinstance(event, RunEnded) and not any(map(is_call, event.output)):
+        if isinstance(event, RunEnded) and not goes_on(event.output):
             record = keeping.rest()
         line = ""
         if record is not None:
             told.written.append(record)
+        if record is not None and in_output:
+            index = event.index if isinstance(event, Grew | ItemEnded) else None
+            value = write_records({record.ulid: record})
+            told.chunks += told.view.show(Kept(record.ulid, value, index))
+        elif record is not None:
             begins = isinstance(event, Grew | RunEnded)
             line = marker(record.kind, record.ulid) if begins else ""
         told.chunks += told.view.show(event, line)
     told.pending = keeping.pending
     return told
+
+
+def goes_on(output: Sequence[Item]) -> bool:
+    """Whether another round follows: a call or a question of the API is open."""
+    return bool(open_calls(output)) or any(map(is_approval_request, output))
 
 
 def texts_of(events: Iterable[RunEvent]) -> dict[int, str]:

@@ -3,10 +3,14 @@
 What the real host does is shown in `tests/hosts`; here it is only there to be asked.
 """
 
+import base64
 import json
 import sys
+import threading
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction, signature
+from io import BytesIO
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -31,11 +35,20 @@ class Chats:
     rows: dict[str, Row] = field(default_factory=dict)
     is_full: bool = False
     writes: list[Json] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
+    links: list[tuple[str, ...]] = field(default_factory=list)
 
     async def get_chat_by_id_and_user_id(self, id: str, user_id: str) -> Row | None:
         """Return a user's own chat (models/chats.py)."""
+        self.reads.append(id)
         row = self.rows.get(id)
         return row if row and row.user_id == user_id else None
+
+    async def insert_chat_files(
+        self, chat_id: str, message_id: str, file_ids: list[str], user_id: str
+    ) -> None:
+        """Link files with a message (models/chats.py:2842)."""
+        self.links += [(chat_id, message_id, file, user_id) for file in file_ids]
 
     async def update_chat_by_id(
         self, id: str, chat: Json, touch: bool = True
@@ -55,7 +68,73 @@ class Users:
 
     async def get_user_by_id(self, id: str) -> SimpleNamespace:
         """Return the model of a user (models/users.py)."""
-        return SimpleNamespace(id=id)
+        return SimpleNamespace(id=id, role="admin" if id == "admin" else "user")
+
+
+class Refused(Exception):
+    """What the host raises for a file that it does not take."""
+
+
+@dataclass
+class Arriving:
+    """A file on its way to the host, as fastapi has it."""
+
+    stream: BytesIO
+    filename: str
+    headers: Json
+
+
+@dataclass
+class Files:
+    """The table of files and their storage; `shared` names who may read which."""
+
+    folder: Path
+    rows: dict[str, SimpleNamespace] = field(default_factory=dict)
+    shared: set[tuple[str, str]] = field(default_factory=set)
+    threads: list[str] = field(default_factory=list)
+    most_bytes: int = 10_000
+
+    def add(self, content: bytes, name: str, owner: str = "user-1", **meta: Any) -> str:
+        """Store a file; return its id."""
+        id = f"file-{len(self.rows) + 1}"
+        path = self.folder / f"{id}_stored"
+        path.write_bytes(content)
+        meta = {"name": name, "size": len(content), **meta}
+        self.rows[id] = SimpleNamespace(
+            id=id, user_id=owner, filename=name, path=str(path), meta=meta
+        )
+        return id
+
+    async def get_file_by_id(self, id: str) -> SimpleNamespace | None:
+        """Return the row of a file (models/files.py)."""
+        return self.rows.get(id)
+
+    def get_file(self, file_path: str) -> str:
+        """Return where a file can be read (storage/provider.py)."""
+        self.threads.append(threading.current_thread().name)
+        return file_path
+
+    def content(self, id: str) -> bytes:
+        """Return what a file holds."""
+        return Path(self.rows[id].path).read_bytes()
+
+    def lose(self, id: str) -> None:
+        """Let the storage forget a file whose row stays."""
+        Path(self.rows[id].path).unlink()
+
+    async def upload(
+        self, request: Any, file: Any, metadata: Json, process: bool, user: Any
+    ) -> SimpleNamespace:
+        """Store a file that arrives (routers/files.py:320)."""
+        content = file.stream.read()
+        if process or len(content) > self.most_bytes:
+            raise Refused("413: too large")
+        kind = file.headers["content-type"]
+        return self.rows[self.add(content, file.filename, user.id, content_type=kind)]
+
+    async def has_access_to_file(self, file_id: str, kind: str, user: Any) -> bool:
+        """Say whether a file is shared with a user (utils/access_control/files.py)."""
+        return kind == "read" and (file_id, user.id) in self.shared
 
 
 def host_callable(function: Any, **extra: Any) -> Any:
@@ -82,6 +161,7 @@ async def updated_tool_function(function: Any, extra_params: Json) -> Any:
 class ToolResults:
     """What the host does with the results of tools; `told` is what the page gets."""
 
+    files: Files
     told: list[Json] = field(default_factory=list)
     stored: list[str] = field(default_factory=list)
 
@@ -99,7 +179,7 @@ class ToolResults:
         assert user.id == metadata["user_id"]
         if kind == "external" and isinstance(result, tuple):
             result = result[0]
-        if kind == "mcp":
+        if kind == "mcp" and isinstance(result, list):
             texts = [part["text"] for part in result if part["type"] == "text"]
             pictures = [part for part in result if part["type"] == "image"]
             files = [{"type": "image", "url": p["data"]} for p in pictures]
@@ -129,20 +209,42 @@ class ToolResults:
     async def store(self, request: Any, url: str, metadata: Json, user: Any) -> str:
         """Return the address of a stored picture (utils/middleware.py:702)."""
         self.stored.append(url)
-        return f"/api/v1/files/{len(self.stored)}/content"
+        content = base64.b64decode(url.partition(",")[2])
+        return f"/api/v1/files/{self.files.add(content, 'image', user.id)}/content"
+
+
+def host_request() -> SimpleNamespace:
+    """The host's request, which knows the addresses of its routes."""
+
+    def url_path_for(name: str, **given: str) -> str:
+        assert name == "get_file_content_by_id"
+        return f"/api/v1/files/{given['id']}/content"
+
+    return SimpleNamespace(app=SimpleNamespace(url_path_for=url_path_for))
 
 
 class StandInHost:
     """The package, put where the pipe looks for it."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
         self.chats = Chats({"chat-1": Row("user-1", {"title": "Rain"})})
         self._patch = patch
         self.provide("env", VERSION="0.12.4", WEBUI_SECRET_KEY=SERVER_SECRET)
         self.provide("models.chats", Chats=self.chats)
         self.provide("models.users", Users=Users())
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)
-        self.results = ToolResults()
+        self.files = Files(folder)
+        self.provide("models.files", Files=self.files)
+        self.provide("storage.provider", Storage=self.files)
+        self.provide(
+            "routers.files",
+            upload_file_handler=self.files.upload,
+            UploadFile=Arriving,
+            HTTPException=Refused,
+        )
+        may_read = self.files.has_access_to_file
+        self.provide("utils.access_control.files", has_access_to_file=may_read)
+        self.results = ToolResults(self.files)
         self.provide(
             "utils.middleware",
             process_tool_result=self.results.process,

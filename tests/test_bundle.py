@@ -5,11 +5,19 @@ from pathlib import Path
 
 import black
 
-from bundle_sample import ENTRY, FRONTMATTER, SAMPLE, WORDS, run_bundle, write
+from bundle_sample import (
+    ENTRY,
+    FRONTMATTER,
+    PIPELINE_ENTRY,
+    SAMPLE,
+    WORDS,
+    run_bundle,
+    write,
+)
 from bundling.building import build
 from bundling.targets import TARGETS
 
-PIPE, PIPELINE = TARGETS
+PIPE, PIPELINE, _ = TARGETS
 
 # ---------------------------------------------------------------- what is built
 
@@ -92,15 +100,13 @@ def test_black_in_the_editors_mode_changes_nothing(tmp_path: Path) -> None:
 
 def test_pipeline_needs_no_open_webui_version(tmp_path: Path) -> None:
     """The Pipelines bundle takes modules of both folders."""
-    version = "required_open_webui_version: 0.11.4\n"
-    entry = ENTRY.replace("class Pipe:", "class Pipeline:").replace(version, "")
-    files = SAMPLE | {"pipelines/gpt5_agent/pipeline.py": entry}
+    files = SAMPLE | {"pipelines/gpt5_agent/pipeline.py": PIPELINE_ENTRY}
 
     text = build(PIPELINE, write(tmp_path, files))
 
     assert "class Pipeline:" in text
     assert "class Greeting:" in text
-    assert version not in text
+    assert "required_open_webui_version" not in text
 
 
 # ------------------------------------------------------------------ the command

@@ -55,15 +55,18 @@ OFFLINE = {
 MEASURE = """
 import sys, time
 from pathlib import Path
+
+began = time.process_time()
 import aiohttp, pydantic
 
 class Used(pydantic.BaseModel):  # the host's pydantic has loaded all its parts
     x: int = 1
 
+libraries = time.process_time() - began
 text = Path(sys.argv[1]).read_text("utf-8")
 began = time.process_time()
 exec(text, {"__name__": "bundle"})
-print(time.process_time() - began)
+print((time.process_time() - began) / libraries)
 """
 
 
@@ -212,17 +215,19 @@ def test_types_hold_in_the_bundle(bundle: Bundle) -> None:
 
 
 def test_import_is_quick(bundle: Bundle) -> None:
-    """Compiling and executing it costs less than 0.15 s of CPU beside its libraries.
+    """It costs less CPU than the import of the two libraries that it stands on.
 
-    The least of up to fifteen: a busy machine makes all of them longer.
+    Theirs is read from bytecode, ours compiled. The least of up to fifteen ratios: a
+    busy machine disturbs one part or the other.
     """
     command = [sys.executable, "-c", MEASURE, str(bundle.path)]
 
-    runs = (float(subprocess.check_output(command)) for _ in range(15))
+    ratios = (float(subprocess.check_output(command)) for _ in range(15))
 
-    assert any(seconds < 0.15 for seconds in runs)
+    assert any(ratio < 1 for ratio in ratios)
 
 
 def test_size_stays_pasteable(bundle: Bundle) -> None:
-    """A person pastes this file into a form."""
-    assert len(bundle.path.read_bytes()) <= 300_000
+    """A person pastes the pipe into a form; the pipeline is uploaded."""
+    most = 600_000 if bundle.target is PIPE else 750_000
+    assert len(bundle.path.read_bytes()) <= most

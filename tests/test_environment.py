@@ -128,13 +128,17 @@ def test_pip_alone_will_do(tmp_path: Path) -> None:
     assert subprocess.run(pip, check=False, capture_output=True).returncode == 0
 
 
-def test_the_demo_needs_one_host_and_the_tests_need_both() -> None:
+def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:
     """Each is installed where the tests look for it, from a closure that is there."""
     demo, tests = needed_by(["demo.py", "--check"]), needed_by(["verify.py"])
+    agents = needed_by(["demo.py", "--agent"])
 
     newest, oldest = (f"open-webui-{version}" for version in (NEWEST, OLDEST))
+    hosts = [newest, oldest, "pipelines"]
     assert [found.directory.name for found in demo] == [".venv", newest]
-    assert [found.directory.name for found in tests] == [".venv", newest, oldest]
+    assert needed_by(["screenshots.py"]) == demo
+    assert [found.directory.name for found in agents] == [".venv", newest, "pipelines"]
+    assert [found.directory.name for found in tests] == [".venv", *hosts]
     assert all(found.requirements.exists() for found in tests)
 
 

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from openai_responses.calls import ToolAnswer, Toolset, run_calls
+from openai_responses.calls import run_calls
 from openai_responses.items import Item
+from openai_responses.toolset import ToolAnswer, Toolset
 
 Json = dict[str, Any]
 Function = Callable[[Json], Awaitable[str]]

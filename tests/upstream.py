@@ -61,7 +61,8 @@ class Upstream:
         assert request.transport
         self.connections.add(request.transport.get_extra_info("peername"))
         self.requests.append(request)
-        self.bodies.append(await request.json())
+        body = await request.json() if request.can_read_body else None
+        self.bodies.append(body)
         try:
             answer = await self._answer(request)
             if request.transport is None or request.transport.is_closing():

@@ -31,7 +31,9 @@ class Client:
         """The session, opened on first use."""
         if self._http is None or self._http.closed:
             timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
-            self._http = aiohttp.ClientSession(timeout=timeout)
+            # A kept connection can end at the server while a request is on its way.
+            connector = aiohttp.TCPConnector(force_close=True)
+            self._http = aiohttp.ClientSession(timeout=timeout, connector=connector)
         return self._http
 
     @property

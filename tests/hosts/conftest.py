@@ -10,10 +10,13 @@ from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.pipes import install_pipe
 from hosts.tabs import Tab
-from hosts.users import User
+from hosts.users import EVERYBODY_READS, User
 from simulator import Simulator
 
-BUILT_PIPE = Path(__file__).parents[2] / "pipes/openai_responses_manifold.py"
+BUILT = Path(__file__).parents[2] / "pipes"
+BUILT_PIPE = BUILT / "openai_responses_manifold.py"
+BUILT_FILTER = BUILT / "openai_responses_controls.py"
+TOOLKIT = Path(__file__).with_name("toolkit.py")
 FUNCTION_ID = "openai_responses"
 MODELS = (
     "gpt-6.1-sol",
@@ -66,6 +69,12 @@ def pipe_source() -> str:
 
 
 @pytest.fixture(scope="session")
+def controls_source() -> str:
+    """The built companion filter."""
+    return BUILT_FILTER.read_text()
+
+
+@pytest.fixture(scope="session")
 def pipe_valves(running_simulator: Simulator) -> dict[str, str]:
     """The valves of a pipe that talks to the simulator."""
     upstream = running_simulator
@@ -103,3 +112,18 @@ async def page(member: User) -> AsyncIterator[ChatPage]:
     """The ordinary user's page in Chromium."""
     async with ChatPage(member) as opened:
         yield opened
+
+
+@pytest_asyncio.fixture(scope="session")
+async def toolkit(admin: User) -> AsyncIterator[None]:
+    """A toolkit that everybody may use."""
+    form = {
+        "id": "toolkit",
+        "name": "Toolkit",
+        "content": TOOLKIT.read_text(),
+        "meta": {"description": "tests"},
+        "access_grants": [EVERYBODY_READS],
+    }
+    await admin.call("POST", "/api/v1/tools/create", form)
+    yield
+    await admin.call("DELETE", "/api/v1/tools/id/toolkit/delete")

@@ -18,7 +18,7 @@ import open_webui.config  # noqa: F401 - it makes the tables
 from open_webui.internal.db import get_async_db_context
 from open_webui.models.chats import Chat
 
-from owui_manifold.host import read_chat, require_floor, write_chat_key
+from owui_manifold.host import read_chat, require_floor, write_chat_keys
 
 OWNER, CHAT_ID, KEY = "owner", "chat", "ours"
 
@@ -83,7 +83,7 @@ async def use_a_chat() -> dict[str, Any]:
         await session.commit()
     before = await read_chat(CHAT_ID, OWNER)
     stored = [
-        await write_chat_key(chat_id, KEY, value)
+        await write_chat_keys(chat_id, {KEY: value})
         for chat_id, value in (
             (CHAT_ID, {"first": 1}),
             (CHAT_ID, {"second": 2}),

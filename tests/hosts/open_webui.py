@@ -126,7 +126,7 @@ class OpenWebUI:
                 await self._admin.close()
         finally:
             if self._process:
-                await _end(self._process)
+                await end_process(self._process)
             if self._temporary:
                 shutil.rmtree(self.home, ignore_errors=True)
 
@@ -136,6 +136,13 @@ class OpenWebUI:
     def is_running(self) -> bool:
         """The process is there."""
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        if self._process is None:
+            raise BootError("The server has not been started.")
+        return self._process.pid
 
     def log(self) -> str:
         """What the server has printed."""
@@ -155,7 +162,8 @@ class OpenWebUI:
         return chat
 
 
-async def _end(process: subprocess.Popen[bytes]) -> None:
+async def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Ask a server to end; insist after a while."""
     process.terminate()
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):

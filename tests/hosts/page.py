@@ -189,6 +189,14 @@ class ChatPage:
         copied: str = await self.page.evaluate(CLIPBOARD)
         return copied
 
+    async def exported_text(self) -> str:
+        """What the chat's menu gives as plain text."""
+        await self.page.locator("#chat-context-menu-button").click()
+        await self.page.get_by_text("Download", exact=True).hover()
+        async with self.page.expect_download() as download:
+            await self.page.get_by_text("Plain text (.txt)").click()
+        return (await (await download.value).path()).read_text()
+
     async def edit_last(self) -> str:
         """Open the last answer's edit box, for what it holds."""
         await self.page.locator('button[aria-label="Edit"]').last.click()

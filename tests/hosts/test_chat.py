@@ -80,24 +80,6 @@ async def test_the_second_turn_sends_what_the_first_received(
 
 
 @pytest.mark.asyncio
-async def test_ten_turns_keep_one_growing_prefix(
-    tab: Tab, simulator: Simulator
-) -> None:
-    """No reasoning is dropped by a model whose reasoning is bound to its prefix."""
-    turn = await tab.send("openai_responses.gpt-6.2-sol", "sim:short turn 1")
-    for number in range(2, 6):
-        turn = await tab.send(
-            "openai_responses.gpt-6.2-sol",
-            f"sim:short turn {number}",
-            chat_id=turn.chat_id,
-        )
-
-    last = simulator.requests[-1].response or {}
-    assert not last.get("input_transformations")
-    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 4
-
-
-@pytest.mark.asyncio
 async def test_what_the_chat_row_holds(
     server: OpenWebUI, tab: Tab, simulator: Simulator
 ) -> None:

@@ -20,7 +20,15 @@ PROBE = HERE / "contract_probe.py"
 PROMISED = {
     "env:VERSION": "str",
     "env:WEBUI_SECRET_KEY": "str",
+    "models.files:Files.get_file_by_id": "async (id)",
+    "models.models:ModelForm": "ModelMetaclass",
+    "models.models:Models.get_model_by_id": "async (id)",
+    "models.models:Models.update_model_by_id": "async (id, model)",
     "models.users:Users.get_user_by_id": "async (id)",
+    "storage.provider:Storage.get_file": "(file_path)",
+    "utils.access_control.files:has_access_to_file": (
+        "async (file_id, access_type, user)"
+    ),
     "utils.middleware:build_terminal_file_tool_result": (
         "(tool_function_name, tool_function_params, tool_result, tool, metadata)"
     ),
@@ -40,6 +48,14 @@ PROMISED = {
     "utils.tools:get_updated_tool_function": "async (*, function, extra_params)",
     "models.chats:Chats.get_chat_by_id_and_user_id": "async (id, user_id)",
     "models.chats:Chats.update_chat_by_id": "async (id, chat, *, touch)",
+    "models.chats:Chats.insert_chat_files": (
+        "async (*, chat_id, message_id, file_ids, user_id)"
+    ),
+    "routers.files:HTTPException": "type",
+    "routers.files:UploadFile": "type",
+    "routers.files:upload_file_handler": (
+        "async (request, *, file, metadata, process, user)"
+    ),
 }
 BROKEN = [
     ("env:NO_SUCH_NAME", "str"),

@@ -129,11 +129,13 @@ async def test_a_failed_attempt_is_repeated_with_a_status_line(
 
     assert [request.status for request in answered(simulator)] == [503, 200]
     assert turn.error is None
-    (line,) = turn.statuses
+    line, closing = turn.statuses
     assert "HTTP 503" in line["description"]
     assert line["done"] is True
+    assert closing["description"].startswith("Finished in ")
     stored = await tab.message(turn)
-    assert [s["description"] for s in stored["statusHistory"]] == [line["description"]]
+    shown = [status["description"] for status in stored["statusHistory"]]
+    assert shown == [line["description"], closing["description"]]
 
 
 @pytest.mark.asyncio
@@ -167,9 +169,14 @@ async def test_stop_while_waiting_for_a_retry(tab: Tab, simulator: Simulator) ->
 async def test_reasoning_of_another_organisation_is_buried(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """A new key: one status line, the answer, and no second refusal."""
-    first = await tab.send(MODEL, "sim:short hello")
-    async with valves_changed(admin, PIPE, API_KEY="sk-simulator-2"):
+    """A new key: one status line, the answer, and no second refusal.
+
+    An organisation that is named stands for the account, whatever the key.
+    """
+    async with valves_changed(admin, PIPE, ORGANIZATION="ours"):
+        first = await tab.send(MODEL, "sim:short hello")
+    other = {"ORGANIZATION": "ours", "API_KEY": "sk-simulator-2"}
+    async with valves_changed(admin, PIPE, **other):
         second = await tab.send(MODEL, "sim:short again", chat_id=first.chat_id)
         third = await tab.send(MODEL, "sim:short more", chat_id=first.chat_id)
 

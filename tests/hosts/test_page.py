@@ -23,7 +23,7 @@ PICTURES = Path(__file__).parents[2] / "artifacts"
 async def test_two_turns_by_hand(page: ChatPage, simulator: Simulator) -> None:
     """Log in, choose the model, ask twice, reload: reasoning shown, no marker."""
     await page.log_in()
-    await page.choose_model("GPT-6.1 Sol")
+    await page.choose_model("GPT-6.2 Sol")
     await page.watch(SIGN)
 
     await page.ask("sim:chat Good morning")

@@ -12,32 +12,16 @@ import pytest_asyncio
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab
+from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-TOOLKIT = Path(__file__).with_name("toolkit.py").read_text()
 USED = {"tool_ids": ["toolkit"]}
-
-
-@pytest_asyncio.fixture(scope="session", autouse=True)
-async def toolkit(admin: User) -> AsyncIterator[None]:
-    """A toolkit that everybody may use."""
-    grant = {"principal_type": "user", "principal_id": "*", "permission": "read"}
-    form = {
-        "id": "toolkit",
-        "name": "Toolkit",
-        "content": TOOLKIT,
-        "meta": {"description": "tests"},
-        "access_grants": [grant],
-    }
-    await admin.call("POST", "/api/v1/tools/create", form)
-    yield
-    await admin.call("DELETE", "/api/v1/tools/id/toolkit/delete")
+CUSTOM_TOOL = Path(__file__).with_name("custom_tool_filter.py").read_text()
 
 
 def named(function: str) -> dict[str, Any]:
@@ -251,3 +235,113 @@ async def test_a_page_with_streaming_off_runs_tools_too(
     stored = (await tab.message(turn))["output"]
     assert "function_call_output" in [item["type"] for item in stored]
     assert kinds(chat_bodies(simulator)[-1]["input"])[-1] == "function_call_output"
+
+
+@pytest_asyncio.fixture
+async def custom_tool(admin: User) -> AsyncIterator[None]:
+    """A filter that makes one function of the toolkit a custom tool."""
+    await admin.install_function("custom_tool_filter", CUSTOM_TOOL)
+    await admin.set_global("custom_tool_filter", True)
+    yield
+    await admin.delete_function("custom_tool_filter")
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("custom_tool")
+@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
+async def test_a_custom_tool_is_run_shown_and_replayed(
+    tab: Tab, admin: User, simulator: Simulator, runner: str
+) -> None:
+    """Its card has the text as an argument; the API gets the same bytes again."""
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION=runner):
+        first = await tab.send(MODEL, "sim:custom-tool note it", body=USED)
+        chat_id = first.chat_id
+        second = await tab.send(MODEL, "sim:chat thanks", chat_id=chat_id, body=USED)
+
+    assert first.error is second.error is None
+    stored = (await tab.message(first))["output"]
+    [called] = [item for item in stored if item["type"] == "function_call"]
+    [shown] = [item for item in stored if item["type"] == "function_call_output"]
+    note = "note: Zürich is at 408 m\n"
+    assert (called["name"], called["status"]) == ("take_note", "completed")
+    assert json.loads(called["arguments"]) == {"input": note}
+    assert shown["output"] == [{"type": "input_text", "text": f"Noted: {note}"}]
+    [_, inner, last] = chat_bodies(simulator)
+    pair = [i for i in inner["input"] if i["type"].startswith("custom_tool_call")]
+    assert [item["type"] for item in pair] == [
+        "custom_tool_call",
+        "custom_tool_call_output",
+    ]
+    assert (pair[0]["input"], pair[1]["output"]) == (note, f"Noted: {note}")
+    assert last["input"][: len(inner["input"])] == inner["input"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
+@pytest.mark.parametrize("scenario", ["tool-cut", "tool-incomplete"])
+async def test_a_call_of_an_answer_that_broke_off_is_not_run(
+    tab: Tab, admin: User, simulator: Simulator, runner: str, scenario: str
+) -> None:
+    """By nobody; its card is closed, and the chat goes on."""
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION=runner):
+        first = await tab.send(MODEL, f"sim:{scenario} weather?", body=USED)
+        chat_id = first.chat_id
+        second = await tab.send(MODEL, "sim:chat go on", chat_id=chat_id, body=USED)
+
+    assert first.error
+    assert second.error is None
+    stored = (await tab.message(first))["output"]
+    [called] = [item for item in stored if item["type"] == "function_call"]
+    [shown] = [item for item in stored if item["type"] == "function_call_output"]
+    assert called["status"] in ("failed", "incomplete")
+    assert shown["status"] == "failed"
+    assert "broke off" in shown["output"][0]["text"]
+    assert len(chat_bodies(simulator)) == 2
+
+
+@pytest_asyncio.fixture
+async def legacy_model(admin: User) -> AsyncIterator[str]:
+    """A model whose record says that its tools are called in the older way."""
+    address = f"/api/v1/models/model?id={MODEL}"
+    before = await admin.call("GET", address)
+    params = {**before["params"], "temperature": 0.5, "function_calling": "legacy"}
+    await admin.call("POST", "/api/v1/models/model/update", before | {"params": params})
+    yield address
+    await admin.call("POST", "/api/v1/models/model/update", before)
+
+
+@pytest.mark.asyncio
+async def test_a_legacy_model_is_spoken_of_and_set_to_native(
+    admin: User, simulator: Simulator, legacy_model: str
+) -> None:
+    """Told once to administrators; the valve changes this one word of the record."""
+    before = await admin.call("GET", legacy_model)
+    async with Tab(admin) as tab:
+        told, again = [await tab.send(MODEL, "sim:short") for _ in range(2)]
+        async with valves_changed(admin, PIPE, AUTO_NATIVE_TOOLS=True):
+            changed = await tab.send(MODEL, "sim:short")
+            native = await tab.send(MODEL, "sim:tool weather?", body=USED)
+
+    assert [_about_legacy(turn) for turn in (told, again, changed, native)] == [
+        "switch on AUTO_NATIVE_TOOLS",
+        None,
+        "AUTO_NATIVE_TOOLS has set it to Native",
+        None,
+    ]
+    after = await admin.call("GET", legacy_model)
+    assert after["params"] == before["params"] | {"function_calling": "native"}
+    changing = {"params", "updated_at", "version_id"}
+    for record in (before, after):
+        assert changing <= record.keys()
+    assert {k: v for k, v in after.items() if k not in changing} == {
+        k: v for k, v in before.items() if k not in changing
+    }
+    kinds_sent = kinds(chat_bodies(simulator)[-1]["input"])
+    assert kinds_sent[-1] == "function_call_output"
+
+
+def _about_legacy(turn: Turn) -> str | None:
+    """What the status line of an answer says of the model's settings."""
+    words = ("switch on AUTO_NATIVE_TOOLS", "AUTO_NATIVE_TOOLS has set it to Native")
+    lines = " ".join(status["description"] for status in turn.statuses)
+    return next((found for found in words if found in lines), None)

@@ -6,6 +6,8 @@ description: Tools of every kind of behaviour
 import asyncio
 import time
 
+from fastapi.responses import HTMLResponse
+
 
 class Tools:
     """What the methods say is what the model reads."""
@@ -46,3 +48,18 @@ class Tools:
         :param city: name of the city
         """
         return "sun " * 100_000
+
+    def weather_board(self, city: str) -> HTMLResponse:
+        """
+        A board with the weather of a city.
+        :param city: name of the city
+        """
+        headers = {"Content-Disposition": "inline"}
+        return HTMLResponse(f"<b>Sun in {city}</b>", headers=headers)
+
+    def take_note(self, input: str) -> str:
+        """
+        Keep a note.
+        :param input: the note
+        """
+        return f"Noted: {input}"

@@ -46,11 +46,13 @@ class User(Client):
 
     # ---- functions
 
-    async def install_function(self, function_id: str, source: str) -> Json:
+    async def install_function(
+        self, function_id: str, source: str, name: str = ""
+    ) -> Json:
         """Create or update as the editor's Save button does, then switch it on."""
         form = {
             "id": function_id,
-            "name": function_id,
+            "name": name or function_id,
             "content": source,
             "meta": {"description": ""},
         }

@@ -1,27 +1,56 @@
 """The valves dialog of Open WebUI's page, filled in by hand."""
 
 import re
+from collections.abc import Mapping
 
-from playwright.async_api import Locator
+from playwright.async_api import Locator, Page
 
 from hosts.page import ChatPage
 
 
-async def fill_user_valves(chat: ChatPage, values: dict[str, str | bool]) -> None:
-    """Set a person's valves with the button beside the chat input, by their labels."""
+async def open_user_valves(chat: ChatPage) -> Locator:
+    """Open a person's valves with the button beside the chat input."""
+    await chat.page.locator('button[aria-label="Valves"]').last.click()
+    return await _opened(chat)
+
+
+async def open_admin_valves(chat: ChatPage, function_id: str) -> Locator:
+    """Open a function's valves in the admin panel, with the gear beside it."""
     page = chat.page
-    await page.locator('button[aria-label="Valves"]').last.click()
-    dialog = page.locator("[role=dialog]").last
+    await page.goto(f"{chat.user.url}/admin/functions")
+    await page.get_by_placeholder("Search Functions").fill(function_id)
+    edit = page.locator(f'a[href*="edit?id={function_id}"]')
+    row = page.locator("div", has=edit).filter(has=page.get_by_label("Valves"))
+    await row.last.get_by_label("Valves").click()
+    return await _opened(chat)
+
+
+async def _opened(chat: ChatPage) -> Locator:
+    dialog = chat.page.locator("[role=dialog]").last
     await dialog.get_by_role("button", name="Save").wait_for()
+    await dialog.get_by_text("Default", exact=True).first.wait_for()
+    return dialog
+
+
+async def fill_user_valves(chat: ChatPage, values: Mapping[str, str | bool]) -> None:
+    """Set a person's valves with the button beside the chat input, by their labels."""
+    page, dialog = chat.page, await open_user_valves(chat)
+    await fill_valves(page, dialog, values)
+    async with page.expect_response("**/valves/user/update"):
+        await dialog.get_by_role("button", name="Save").click()
+    await dialog.get_by_role("button", name="Close").click()  # Save leaves it open
+    await dialog.wait_for(state="detached")
+
+
+async def fill_valves(
+    page: Page, dialog: Locator, values: Mapping[str, str | bool]
+) -> None:
+    """Fill in fields of an open dialog, by their labels."""
     for label, value in values.items():
         exact = page.get_by_text(re.compile(rf"^\s*{re.escape(label)}\s*$"))
         field = dialog.locator("form > div > div").filter(has=exact)
         await field.wait_for()  # the form is drawn before its fields arrive
         await _fill(field, value)
-    async with page.expect_response("**/valves/user/update"):
-        await dialog.get_by_role("button", name="Save").click()
-    await dialog.get_by_role("button", name="Close").click()  # Save leaves it open
-    await dialog.wait_for(state="detached")
 
 
 async def _fill(field: Locator, value: str | bool) -> None:

@@ -84,6 +84,27 @@ async def test_total_runs_over_all_attempts() -> None:
     assert deadlines.scope().when() == before
 
 
+async def test_total_stands_still_in_a_pause() -> None:
+    """What a pause took is there afterwards, however the pause ended."""
+    deadlines = Deadlines(Timeouts(first_event=60.0, idle=60.0, total=5.0))
+    before = deadlines.scope().when()
+    assert before is not None
+    paused = asyncio.get_running_loop().time()
+
+    async def pause() -> None:
+        with deadlines.paused():
+            await asyncio.sleep(0.01)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await pause()
+
+    took = asyncio.get_running_loop().time() - paused
+    after = deadlines.scope().when()
+    assert after is not None
+    assert 0.01 <= after - before <= took
+
+
 @pytest.mark.parametrize(
     ("total", "wait", "is_left"),
     [(0.0, 1e9, True), (30.0, 20.0, True), (30.0, 40.0, False)],

@@ -15,10 +15,12 @@ from openai_responses.api_errors import read_api_error
 from openai_responses.errors import ApiError, MalformedEvent
 from openai_responses.event_reader import KNOWN_TYPES, parse_event
 from openai_responses.events import (
+    Annotated,
     Delta,
     ItemAdded,
     ItemDone,
     ResponseEnded,
+    Sketched,
     StreamError,
     StreamEvent,
     Unknown,
@@ -83,10 +85,12 @@ def test_builders_make_events_of_the_api() -> None:
         ("reasoning_text", "content_index", "reasoning"),
         ("function_call_arguments", None, "arguments"),
         ("custom_tool_call_input", None, "arguments"),
+        ("mcp_call_arguments", None, "arguments"),
+        ("code_interpreter_call_code", None, "code"),
     ],
 )
 def test_deltas(name: str, part: str | None, kind: str) -> None:
-    """Six texts grow; calls have one text, the others one for each part."""
+    """Calls have one text that grows, the others one for each part."""
     place = {part: 2} if part else {}
     event = typed(
         type=f"response.{name}.delta", output_index=3, delta="é", **place, extra=1
@@ -103,6 +107,8 @@ def test_deltas(name: str, part: str | None, kind: str) -> None:
         ("reasoning_text", "text", "reasoning"),
         ("function_call_arguments", "arguments", "arguments"),
         ("custom_tool_call_input", "input", "arguments"),
+        ("mcp_call_arguments", "arguments", "arguments"),
+        ("code_interpreter_call_code", "code", "code"),
     ],
 )
 def test_whole_texts(name: str, field: str, kind: str) -> None:
@@ -137,6 +143,27 @@ def test_both_shapes_of_error() -> None:
     assert typed(type="error", error=nested) == StreamError(
         ApiError("c", "server_error", "p", "m")
     )
+
+
+def test_annotation() -> None:
+    """Its place is that of the text it is about; the type allows it to be null."""
+    name = "response.output_text.annotation.added"
+    note = {"type": "url_citation", "url": "https://a.example"}
+    place = {"output_index": 2, "content_index": 1}
+
+    assert typed(type=name, **place, annotation=note) == Annotated(2, 1, note)
+    assert isinstance(typed(type=name, **place, annotation=None), Unknown)
+
+
+def test_sketch() -> None:
+    """A picture as far as it is drawn, with its format where it is told."""
+    name = "response.image_generation_call.partial_image"
+    drawn = {"output_index": 2, "partial_image_index": 1, "partial_image_b64": "aGk="}
+
+    event = typed(type=name, **drawn, output_format="webp")
+
+    assert event == Sketched(2, 1, "aGk=", "webp")
+    assert typed(type=name, **drawn) == Sketched(2, 1, "aGk=", "")
 
 
 @pytest.mark.parametrize(

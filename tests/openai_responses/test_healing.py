@@ -110,6 +110,43 @@ def test_an_effort_that_the_model_lacks(asked: str, named: str, nearest: str) ->
     assert found.request.reasoning == {"effort": nearest, "summary": "auto"}
 
 
+LIST = {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "x", "tools": []}
+SERVER = {"type": "mcp", "server_label": "clocks", "server_url": "https://x.example"}
+FUNCTION = {"type": "function", "name": "f"}
+UNREACHED = ApiError(
+    "http_error",
+    "external_connector_error",
+    "tools",
+    "Error retrieving tool list from MCP server: 'clocks'. Http status code: 424 "
+    "(Failed Dependency)",
+)
+
+
+def test_hosted_items_keep_their_ids() -> None:
+    """Without them the API would refuse the request for another reason."""
+    found = remedy(ApiError("invalid_encrypted_content"), input=[THOUGHT, LIST, USER])
+    assert found.request.input == [LIST, USER]
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "mcp"}, None])
+def test_a_server_that_cannot_be_reached(choice: Any) -> None:
+    """No remote server is asked; a tool that has to be called may have been theirs."""
+    tools = [SERVER, FUNCTION, {**SERVER, "server_label": "atlas"}]
+    found = remedy(UNREACHED, tools=tools, tool_choice=choice)
+    assert found.cause == "servers"
+    assert found.request.tools == [FUNCTION]
+    assert found.request.tool_choice is None
+    alone = remedy(UNREACHED, tools=[SERVER], tool_choice="none").request
+    assert (alone.tools, alone.tool_choice) == (None, None)
+    assert remedy(UNREACHED, tools=tools, tool_choice="none").request.tool_choice
+
+
+def test_without_servers_there_is_nothing_to_leave_out() -> None:
+    """The error cannot be about ours."""
+    assert healed(request(tools=[FUNCTION]), UNREACHED) is None
+    assert healed(request(), UNREACHED) is None
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from openai_responses.items import (
     Item,
-    given_back,
     has_encrypted_reasoning,
     is_call,
     is_call_output,
@@ -18,9 +17,9 @@ from openai_responses.items import (
     message_text,
     paired_places,
     part_text,
-    replayed,
     without_orphans,
 )
+from openai_responses.replay import given_back, replayed
 
 USER: Item = {"role": "user", "content": "Hi"}
 REASONING: Item = {"type": "reasoning", "summary": [], "encrypted_content": "x"}

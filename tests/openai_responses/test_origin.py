@@ -2,9 +2,10 @@
 
 import pytest
 
-from openai_responses.origin import Origin, read_origin
+from openai_responses.endpoint import Endpoint
+from openai_responses.origin import Origin, origin_at, read_origin
 
-HERE = Origin("gpt-5.6-sol", "api.openai.com")
+HERE = Origin("gpt-5.6-sol", "api.openai.com", "ours")
 
 
 @pytest.mark.parametrize(
@@ -12,13 +13,15 @@ HERE = Origin("gpt-5.6-sol", "api.openai.com")
     [
         (HERE, True),
         (Origin("gpt-5.6-sol"), True),  # noted by an earlier writer
+        (Origin("gpt-5.6-sol", "api.openai.com"), True),
+        (Origin("gpt-5.6-sol", "api.openai.com", "theirs"), False),
         (Origin("gpt-5.6-sol", "another.host"), False),
         (Origin("gpt-5.6-luna", "api.openai.com"), False),
         (Origin("gpt-5.6-luna"), False),
     ],
 )
 def test_who_may_read(maker: Origin, readable: bool) -> None:
-    """Family and server must be the same, as far as they were noted."""
+    """Family, server and account must be the same, as far as they were noted."""
     assert HERE.may_read(maker) is readable
 
 
@@ -45,3 +48,35 @@ def test_origin_that_nobody_noted(wire: object, host_model: str, family: str) ->
 def test_origin_of_a_careless_writer() -> None:
     """Values that are no texts become some."""
     assert read_origin({"family": 7, "endpoint": None}, "x.y") == Origin("7")
+
+
+URL, KEY = "https://api.openai.com/v1", "sk-canary-77c1"
+ONE_KEY = Endpoint(URL, KEY)
+NAMED = Endpoint(URL, KEY, organization="org-1")
+
+
+@pytest.mark.parametrize(
+    ("maker", "reader", "readable"),
+    [
+        (ONE_KEY, Endpoint(f"{URL}/responses", f" {KEY} "), True),
+        (ONE_KEY, Endpoint(URL, "sk-canary-88d2"), False),
+        (NAMED, Endpoint(URL, "sk-canary-88d2", organization="org-1"), True),
+        (NAMED, Endpoint(URL, KEY, organization="org-2"), False),
+        (NAMED, Endpoint("https://eu.api.openai.com", KEY, "org-1"), False),
+    ],
+)
+def test_keys_of_one_organisation_read_each_others(
+    maker: Endpoint, reader: Endpoint, readable: bool
+) -> None:
+    """Without its name nobody knows whose a key is but the key."""
+    made, asked = origin_at("gpt-5.2", maker), origin_at("gpt-5.2", reader)
+
+    assert asked.may_read(made) is readable
+
+
+def test_origin_tells_no_key() -> None:
+    """It is stored in the chat."""
+    told = str(origin_at("gpt-5.2", ONE_KEY).wire())
+
+    assert "canary" not in told
+    assert "77c1" not in told

@@ -1,20 +1,26 @@
 """The loop of a run: turn, calls, turn; against a strict server."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wire_events as wire
-from openai_responses.approvals import Approver
-from openai_responses.calls import CallLimits, Toolset
+from openai_responses.approvals import Approval, Approver
 from openai_responses.exchange import Limits
-from openai_responses.items import Item, given_back, is_call, is_call_output
+from openai_responses.items import (
+    Item,
+    is_call,
+    is_call_output,
+    without_orphans,
+)
+from openai_responses.replay import given_back
 from openai_responses.request import ResponsesRequest
 from openai_responses.run import run
 from openai_responses.run_events import (
@@ -25,12 +31,23 @@ from openai_responses.run_events import (
     RunEvent,
     TurnEnded,
 )
+from openai_responses.toolset import CallLimits, Toolset
 from openai_responses.transport import Connections
 from openai_responses.usage import add_usage
 from run_log import log_of
 from runs import asking, end_of, limits, simulated
 from simulator import Simulator
-from tool_sample import CITY, Json, MemoryTools, breaking, endless, weather
+from tool_sample import (
+    CITY,
+    Json,
+    MemoryTools,
+    breaking,
+    cancelling,
+    endless,
+    exiting,
+    stubborn,
+    weather,
+)
 from upstream import Upstream, in_turn, replying, streaming, until
 from upstream import breaking as breaking_off
 
@@ -460,6 +477,57 @@ async def test_nothing_is_sent_again_after_a_tool_ran(connections: Connections) 
 # ---------------------------------------------------------------- leaving
 
 
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock can be put forward."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        """Return the seconds of the machine, and those that were jumped over."""
+        return super().time() + self.ahead
+
+
+@pytest.mark.parametrize("whose", ["the tool's", "the person's"])
+async def test_total_limit_counts_neither_tools_nor_people(whose: str) -> None:
+    """It is a limit for the server; they take an hour each time."""
+    loop = JumpingLoop()
+
+    async def ask(*_: object) -> bool:
+        loop.ahead += 3_600 if whose == "the person's" else 0
+        return True
+
+    async def look(arguments: Json) -> str:
+        loop.ahead += 3_600 if whose == "the tool's" else 0
+        return await weather(arguments)
+
+    async def work() -> list[RunEvent]:
+        connections = Connections()
+        toolset = Toolset(
+            MemoryTools(get_weather=look),
+            Approver(otherwise="ask", ask=ask),
+            CallLimits(seconds=1e6, batch_seconds=1e6),
+        )
+        async with Simulator() as sim:
+            events = await events_of(
+                connections,
+                sim,
+                offering("sim:tool-twice"),
+                toolset,
+                limits(total=1_800.0),
+            )
+        await connections.close()
+        return events
+
+    def run_there() -> list[RunEvent]:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            return runner.run(work())
+
+    events = await asyncio.to_thread(run_there)
+
+    assert outputs(events) == ["Rain in Zürich."] * 2
+    assert end_of(events).ending.kind == "completed"
+
+
 def tool_tasks() -> list[asyncio.Task[Any]]:
     """The tasks that run tools at this moment."""
     names = {
@@ -545,29 +613,121 @@ async def test_time_to_approve_counts_in_no_limit(
 # ---------------------------------------------------------------- every run
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    scenario=st.sampled_from(
-        ["tool", "tool-twice", "parallel", "tool-forever", "tool-after-text"]
-    ),
-    rounds=st.integers(1, 3),
-    most=st.integers(1, 4),
-    rule=st.sampled_from(["auto", "ask", "deny"]),
-    works=st.booleans(),
+DOINGS = {
+    "breaking": breaking,
+    "cancelling": cancelling,
+    "endless": endless,
+    "exiting": exiting,
+    "stubborn": stubborn,
+    "weather": weather,
+}
+SCENARIOS = (
+    *("tool", "tool-twice", "tool-forever", "tool-after-text", "parallel"),
+    *("bad-arguments", "unknown-tool", "custom-tool"),
 )
-async def test_every_run_answers_every_call(
-    scenario: str, rounds: int, most: int, rule: Any, works: bool
-) -> None:
-    """Whatever the limits and the rules are, the input stays one that is accepted."""
+FAULTS = ("", ",cut=8", ",cut=14", ",drop=12", ",status=500", ",stall=10")
 
+
+@dataclass(frozen=True)
+class Story:
+    """What happens to a run: its scenario, its tools, its people, its limits."""
+
+    said: str
+    doing: str
+    rule: Approval
+    yes: bool | None
+    rounds: int
+    most_calls: int
+    batch_seconds: float
+    stops_after: int | None
+
+    def toolset(self, tools: MemoryTools) -> Toolset:
+        """What answers the calls; the person says yes, no, or is not there."""
+
+        async def ask(*_: object) -> bool:
+            await asyncio.sleep(0)
+            if self.yes is None:
+                raise ConnectionError("the person has left")
+            return self.yes
+
+        within = CallLimits(2, 0.02, self.batch_seconds)
+        approver = Approver(otherwise=self.rule, ask=ask)
+        return Toolset(
+            tools,
+            approver,
+            within,
+            rounds=self.rounds,
+            most_calls=self.most_calls,
+        )
+
+
+STORIES = st.builds(
+    Story,
+    st.builds("sim:{}{}".format, st.sampled_from(SCENARIOS), st.sampled_from(FAULTS)),
+    st.sampled_from(sorted(DOINGS)),
+    st.sampled_from(get_args(Approval)),
+    st.sampled_from([True, False, None]),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.sampled_from([0.01, 600.0]),
+    st.none() | st.integers(0, 30),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STORIES)
+async def test_every_call_is_answered_on_every_path_out(story: Story) -> None:
+    """At a limit, an error, a stop, a timeout, a no: what goes on from there is valid."""
     connections = Connections()
-    tools = MemoryTools(get_weather=weather if works else breaking)
-    toolset = Toolset(tools, Approver(otherwise=rule), rounds=rounds, most_calls=most)
+    tools = MemoryTools(get_weather=DOINGS[story.doing], take_note=weather)
+    tools.schemas["take_note"] = {"type": "object", "properties": {"input": {}}}
+    request = offering(story.said, FUNCTION, NOTE)
     async with Simulator() as sim:
-        events = await events_of(connections, sim, offering(f"sim:{scenario}"), toolset)
-        assert_prefixes(sim)
-        assert {one.status for one in sim.requests} == {200}
+        within = limits(idle=0.1, first_event=20.0)
+        told = run(request, simulated(sim), connections, within, story.toolset(tools))
+        async with aclosing(told):
+            events = [event async for _, event in until_stopped(told, story)]
+        await until(lambda: not tool_tasks())
+        refused = [one for one in sim.requests if one.status not in (200, 500)]
+        assert refused == []
+        await assert_goes_on(connections, sim, request, events)
     await connections.close()
-    assert_all_answered(end_of(events))
-    assert len(tools.called) <= most
-    assert len(sim.requests) <= rounds + 2
+
+    assert len(tools.called) <= story.most_calls
+    if events and isinstance(events[-1], RunEnded):
+        assert_all_answered(end_of(events))
+    else:
+        assert story.stops_after is not None
+
+
+async def until_stopped(
+    events: AsyncIterator[RunEvent], story: Story
+) -> AsyncIterator[tuple[int, RunEvent]]:
+    """The events up to the one at which a person presses Stop."""
+    number = 0
+    async for event in events:
+        yield number, event
+        number += 1
+        if number == story.stops_after:
+            return
+
+
+async def assert_goes_on(
+    connections: Connections,
+    sim: Simulator,
+    request: ResponsesRequest,
+    events: list[RunEvent],
+) -> None:
+    """The next turn, built from what was told of this one, is accepted."""
+    told = [e.item for e in events if isinstance(e, ItemEnded | CallAnswered)]
+    asked = {"role": "user", "content": "sim:chat go on"}
+    items = [*request.input, *given_back(told, with_reasoning=True)]
+    after = request.model_copy(update={"input": [*without_orphans(items), asked]})
+
+    ended = end_of(
+        [event async for event in run(after, simulated(sim), connections, limits())]
+    )
+
+    assert ended.ending.kind == "completed"
+    answered = [item for item in items if is_call_output(item)]
+    assert [item for item in after.input if is_call_output(item)] == answered

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from openai_responses.arguments import argument_complaint, without_nulls
 from openai_responses.schemas import strict_schema
 from schema_strategies import VALUES, Schema, garbage, schemas, values
+from simulator.refusals import Refusal
 from simulator.schema_check import check_schemas
 from strict_rules import broken_rules
 
@@ -25,7 +26,16 @@ NOT_STRICT = {
     "replace_note_content": "an open map",
     "update_memory": "an open map",
 } | {tool["name"]: tool["not_strict"] for tool in SAMPLES if "not_strict" in tool}
+FUNCTION = {"type": "function", "name": "look", "strict": True}
 CORPUS = {tool["name"]: tool["parameters"] for tool in [*BUILTIN, *SAMPLES]}
+
+
+def nested(levels: int) -> Schema:
+    """Return a string inside of lists."""
+    schema: Schema = {"type": "string"}
+    for _ in range(levels - 1):
+        schema = {"type": "array", "items": schema}
+    return schema
 
 
 def of(schema: Schema, *required: str) -> Schema:
@@ -39,15 +49,14 @@ def strict(schema: Schema, *required: str) -> Any:
     return made and made["properties"]["x"]
 
 
-@pytest.mark.parametrize("name", CORPUS.keys() - NOT_STRICT.keys())
+@pytest.mark.parametrize("name", sorted(CORPUS.keys() - NOT_STRICT.keys()))
 def test_corpus(name: str) -> None:
     """It comes out strict, and everybody who knows the mode's rules agrees."""
     made = strict_schema(CORPUS[name])
 
     assert made is not None
     assert broken_rules(made) == []
-    tool = {"type": "function", "name": name, "strict": True, "parameters": made}
-    check_schemas([tool])
+    check_schemas([{**FUNCTION, "parameters": made}])
     assert strict_schema(made) == made
 
 
@@ -58,7 +67,9 @@ def test_corpus_exceptions(name: str) -> None:
 
 
 def test_corpus_is_whole() -> None:
-    """No two tools hide behind one name; hardly any builtin tool is excepted."""
+    """No two tools hide behind one name; each exception says why; few are builtin."""
+    assert all(NOT_STRICT.values())
+    assert len(NOT_STRICT.keys() & {tool["name"] for tool in BUILTIN}) == 3
     assert len(CORPUS) == len(BUILTIN) + len(SAMPLES)
     assert len(BUILTIN) >= 60
     assert NOT_STRICT.keys() <= CORPUS.keys()
@@ -118,6 +129,81 @@ def test_references_stay_and_their_parts_are_strict() -> None:
     reference = {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}
     assert made["properties"]["x"] == reference
     assert made["$defs"]["Node"]["properties"]["next"] == reference
+
+
+def test_a_schema_may_refer_to_itself() -> None:
+    """By `#`; and names with a stroke are escaped in a reference."""
+    definitions = {"a/b": {"type": "string"}}
+    items = {"type": "array", "items": {"$ref": "#"}}
+    tree = {**of({"$ref": "#/definitions/a~1b"}, "x"), "definitions": definitions}
+    tree["properties"]["more"] = items
+
+    made = strict_schema(tree)
+
+    assert made is not None
+    assert broken_rules(made) == []
+    assert made["properties"]["x"] == {"$ref": "#/$defs/a_b"}
+    many = made["properties"]["more"]["anyOf"][0]
+    assert many == {"type": "array", "items": {"$ref": "#"}}
+    arguments = {"x": "1", "more": [{"x": "2", "more": None}]}
+    assert argument_complaint(arguments, tree) is None
+    assert without_nulls(arguments, tree) == {"x": "1", "more": [{"x": "2"}]}
+    deep = {"x": "1", "more": [{"x": 2}]}
+    assert argument_complaint(deep, tree) == "The argument more[0].x must be string."
+
+
+def test_definitions_that_would_share_a_name() -> None:
+    """Neither is dropped: the tool stays as it is."""
+    parts = {"a/b": {"type": "string"}, "a b": {"type": "integer"}}
+    choice = {"anyOf": [{"$ref": "#/$defs/a~1b"}, {"$ref": "#/$defs/a b"}]}
+
+    assert strict_schema({**of(choice), "$defs": parts}) is None
+    del parts["a b"]
+    assert strict_schema({**of(choice["anyOf"][0]), "$defs": parts}) is not None
+
+
+def properties(count: int, length: int = 4) -> Schema:
+    """Return an object of many properties, all required, with names of one length."""
+    names = [f"{number:0{length}}" for number in range(count)]
+    parts = {name: {"type": "string"} for name in names}
+    return {"type": "object", "properties": parts, "required": names}
+
+
+def words(count: int, length: int = 4) -> Schema:
+    """Return a choice of many words of one length."""
+    return {"type": "string", "enum": [f"{n:0{length}}" for n in range(count)]}
+
+
+@pytest.mark.parametrize(
+    ("largest", "too_large"),
+    [
+        (properties(4_999), properties(5_000)),
+        (properties(1_000, 119), properties(1_000, 120)),
+        (words(1_000), words(1_001)),
+        (words(250, 400), words(251, 400)),
+        (words(300, 50), words(300, 51)),
+        (nested(9), nested(10)),
+    ],
+    ids=["properties", "names", "values", "long enum", "longer enum", "depth"],
+)
+def test_limits_of_the_api(largest: Schema, too_large: Schema) -> None:
+    """What is larger is sent without strict mode; it would be refused."""
+    made = strict_schema(of(largest, "x"))
+
+    assert made is not None
+    assert broken_rules(made) == []
+    check_schemas([{**FUNCTION, "parameters": made}])
+    assert strict_schema(of(too_large, "x")) is None
+
+
+@pytest.mark.parametrize("schema", [properties(5_001), of(words(1_001), "x")])
+def test_server_refuses_what_is_too_large(schema: Schema) -> None:
+    """As the API does, in its words."""
+    whole = {**schema, "additionalProperties": False}
+
+    with pytest.raises(Refusal, match="Expected at most"):
+        check_schemas([{**FUNCTION, "parameters": whole}])
+    check_schemas([{**FUNCTION, "strict": False, "parameters": whole}])
 
 
 def test_all_of_is_merged() -> None:

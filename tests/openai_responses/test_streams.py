@@ -24,7 +24,8 @@ from openai_responses.run_events import (
     RunEvent,
 )
 from openai_responses.sse import EventStreamDecoder, ServerSentEvent
-from openai_responses.turn import Turn, item_texts
+from openai_responses.texts import item_texts
+from openai_responses.turn import Turn
 from openai_responses.usage import Usage
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams"

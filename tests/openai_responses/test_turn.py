@@ -11,13 +11,16 @@ from openai_responses.endings import (
 )
 from openai_responses.items import Item
 from openai_responses.run_events import (
+    Cited,
     Grew,
     ItemEnded,
     ItemStarted,
+    Pictured,
     RunEvent,
     TurnEnded,
 )
-from openai_responses.turn import Turn, item_texts
+from openai_responses.texts import item_texts
+from openai_responses.turn import Turn
 from openai_responses.usage import Usage
 from run_log import log_of
 
@@ -204,6 +207,51 @@ def test_custom_call() -> None:
         "0 arguments 0: first ",
         "0 arguments 0: line",
         "0 ended custom_tool_call",
+    ]
+
+
+def test_citations_and_sketches_of_an_open_item_are_told() -> None:
+    """With its place in the run; of others nobody could be told what they belong to."""
+    note = {"type": "url_citation", "url": "https://a.example"}
+    cited = {
+        "type": "response.output_text.annotation.added",
+        "output_index": 0,
+        "content_index": 1,
+        "annotation": note,
+    }
+    drawn = {
+        "type": "response.image_generation_call.partial_image",
+        "output_index": 0,
+        "partial_image_index": 2,
+        "partial_image_b64": "aGk=",
+        "output_format": "png",
+    }
+    item = wire.message_item("Rain.")
+    turn = Turn(7)
+
+    assert told(turn, cited, drawn) == []
+    assert told(turn, wire.added(item), cited, drawn)[1:] == [
+        Cited(7, 1, note),
+        Pictured(7, 2, "aGk=", "png"),
+    ]
+    assert told(turn, wire.done(item), cited, drawn)[-1] == ItemEnded(7, item)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "item_kind"),
+    [
+        ("code", "code", "code_interpreter_call"),
+        ("arguments", "arguments", "mcp_call"),
+    ],
+)
+def test_texts_of_hosted_items_grow(kind: str, field: str, item_kind: str) -> None:
+    """What an answer in one piece holds of them counts as growth, too."""
+    item = {"type": item_kind, "id": "x_0", field: "print(1)"}
+
+    assert log(wire.done(item)) == [
+        f"0 started {item_kind}",
+        f"0 {kind} 0: print(1)",
+        f"0 ended {item_kind}",
     ]
 
 
@@ -491,3 +539,32 @@ def test_json_answer_is_the_last_snapshot() -> None:
 def test_texts_of_an_item(item: Item, texts: list[Any]) -> None:
     """Everything that deltas can grow is found again in the item that ended."""
     assert list(item_texts(item)) == texts
+
+
+@pytest.mark.parametrize(
+    ("told_by_api", "counted"),
+    [
+        (None, {}),
+        ([], {}),
+        ("none", {}),
+        ([{"action": "kept", "reason": "prefix_mismatch"}], {}),
+        ([{"action": "removed"}, 7], {"unknown": 1}),
+        ([{"action": "removed", "reason": "My secret, sk-1!"}], {"unknown": 1}),
+        (
+            [{"action": "removed", "reason": "prefix_mismatch"}] * 2
+            + [{"action": "removed", "reason": "model_mismatch"}],
+            {"prefix_mismatch": 2, "model_mismatch": 1},
+        ),
+    ],
+)
+def test_what_the_api_left_out_is_counted(
+    told_by_api: Any, counted: dict[str, int]
+) -> None:
+    """By its reasons, in the API's own words and no others."""
+    turn = Turn()
+    [*_, end] = wire.whole_stream(wire.message("Hi"))
+    end["response"]["input_transformations"] = told_by_api
+
+    told(turn, end)
+
+    assert turn.trace.removed == counted

@@ -4,22 +4,31 @@ from typing import Any
 
 import pytest
 from openai.types.chat import ChatCompletionChunk
+from openai.types.chat import ChatCompletionMessageCustomToolCall as CustomCall
 
 from openai_responses.endings import (
     CUT,
     Ending,
     ending_of_incomplete,
 )
-from openai_responses.items import Item, item_type, message_text
-from openai_responses.run_events import Noted, RunEnded, RunEvent
+from openai_responses.items import (
+    Item,
+    is_commentary,
+    item_type,
+    message_text,
+    open_calls,
+)
+from openai_responses.run_events import ItemEnded, Noted, RunEnded, RunEvent
 from openai_responses.usage import Usage
 from owui_chat.chunks import ChunkView, chat_tool_call, finish_reason
 from owui_chat.host_chunks import (
     error_chunk,
 )
+from owui_chat.links import without_tracking
 from run_sample import (
     TRANSCRIPTS,
     call,
+    custom_call,
     message,
     output,
     reasoning,
@@ -58,13 +67,27 @@ def said(deltas: list[Json], key: str = "content") -> str:
     return "".join(delta.get(key, "") for delta in deltas)
 
 
+def take_custom_calls(chunk: Json) -> list[Json]:
+    """The custom calls of a chunk, taken out of it."""
+    deltas = [choice["delta"] for choice in chunk["choices"]]
+    taken = [c for d in deltas for c in d.get("tool_calls", []) if "custom" in c]
+    for delta in deltas if taken else ():
+        del delta["tool_calls"]  # each chunk has one
+    return taken
+
+
 @each_transcript
 def test_every_chunk_is_one_that_a_client_reads(name: str) -> None:
-    """By the types of the openai package, strictly; errors stand apart."""
+    """By the types of the openai package, strictly; errors stand apart.
+
+    Of custom calls it has a type in whole answers alone.
+    """
     for chunk in chunks_of(run_of_transcript(name)):
         if "error" in chunk:
             assert set(chunk) == {"error"}
         else:
+            for custom in take_custom_calls(chunk):
+                CustomCall.model_validate(custom, strict=True)
             ChatCompletionChunk.model_validate(chunk, strict=True)
             assert {key: chunk[key] for key in HEAD} == HEAD
 
@@ -79,10 +102,15 @@ def test_text_and_calls_are_those_of_the_run(name: str) -> None:
     chunks = chunks_of(events)
 
     deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
-    texts = [message_text(i) for i in ended.output if item_type(i) == "message"]
-    assert said(deltas).startswith("\n\n".join(texts))
+    messages = [item for item in ended.output if item_type(item) == "message"]
+    texts = [message_text(item) for item in messages if not is_commentary(item)]
+    remarks = [message_text(item) for item in messages if is_commentary(item)]
+    assert said(deltas).startswith("\n\n".join(map(without_tracking, texts)))
+    thoughts = said(deltas, "reasoning_content")
+    assert all(without_tracking(remark) in thoughts for remark in remarks)
+    assert "utm_source" not in str(chunks)
     calls = [c for delta in deltas for c in delta.get("tool_calls", [])]
-    made = [i["call_id"] for i in ended.output if i["type"] == "function_call"]
+    made = [i["call_id"] for i in open_calls(list(ended.output))]
     assert sorted(c["id"] for c in calls) == sorted(made)
     assert [c["index"] for c in calls] == list(range(len(calls)))
     assert "a marker" not in str(chunks)
@@ -97,6 +125,19 @@ def test_every_run_ends_with_one_reason_or_one_error(name: str) -> None:
     reasons = [c["choices"][0]["finish_reason"] for c in chunks if c.get("choices")]
     ends = [r for r in reasons if r] + [c["error"] for c in chunks if "error" in c]
     assert len(ends) == 1
+
+
+def test_a_remark_in_passing_is_no_part_of_the_answer() -> None:
+    """It stands among the thoughts, in its place and apart from them."""
+    deltas = deltas_of(
+        reasoning("1", "Hm."),
+        message("1", "I look.", "commentary"),
+        reasoning("2", "Aha."),
+        message("2", "Rain.", "final_answer"),
+    )
+
+    assert said(deltas, "reasoning_content") == "Hm.\n\nI look.\n\nAha."
+    assert said(deltas) == "Rain."
 
 
 def test_thoughts_and_words_are_told_apart() -> None:
@@ -141,6 +182,15 @@ def test_calls_come_whole_and_are_counted() -> None:
         "type": "function",
         "function": {"name": "get_weather", "arguments": '{"city": "Bern"}'},
     }
+
+
+def test_custom_call_has_its_text() -> None:
+    """In the form that Chat Completions has for it."""
+    [delta] = deltas_of(custom_call("1", "a note"))
+
+    custom = {"name": "take_note", "input": "a note"}
+    expected = {"index": 0, "id": "call_1", "type": "custom", "custom": custom}
+    assert delta["tool_calls"] == [expected]
 
 
 def test_call_without_arguments_has_an_empty_object() -> None:
@@ -222,3 +272,58 @@ def test_calls_that_are_left_open_come_at_the_end() -> None:
     assert text["delta"] == {"content": "Rain."}
     assert opened["delta"]["tool_calls"] == [{"index": 0, **chat_tool_call(call("2"))}]
     assert last["finish_reason"] == "tool_calls"
+
+
+# ---------------------------------------------------------------- citations
+
+
+def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> None:
+    """In the form of Chat Completions, the places those of the whole answer."""
+    chunks = chunks_of(run_of_transcript("web-search.sse"))
+
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk.get("choices")]
+    [cited] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    text = said(deltas)
+    urls = [note["url_citation"]["url"] for note in cited]
+    assert len(urls) == 4
+    assert urls[0] == urls[2] == "https://www.harbour.example/chronicle?year=1963"
+    for note in cited:
+        where = note["url_citation"]
+        link = text[where["start_index"] : where["end_index"] + 1]
+        assert link.startswith("([")
+        assert link.endswith(f"]({where['url']}))")
+        assert where["title"]
+
+
+def test_second_message_counts_from_the_beginning_of_the_answer() -> None:
+    """The blank line between the two included."""
+    note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
+    cited = {**note, "start_index": 0, "end_index": 3}
+
+    deltas = deltas_of(message("1", "One"), message("2", "Two.", annotations=[cited]))
+
+    [[found]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    assert (said(deltas), found["url_citation"]["start_index"]) == ("One\n\nTwo.", 5)
+
+
+def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
+    """The text of the first is in front of it, as it is shown."""
+    note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
+    first = message("1", "https://b.example?utm_source=openai ")["content"]
+    cited = {**note, "start_index": 0, "end_index": 3}
+    second = message("1", "Two.", annotations=[cited])["content"]
+
+    deltas = deltas_of({**message("1", ""), "content": [*first, *second]})
+
+    [[found]] = [delta["annotations"] for delta in deltas if "annotations" in delta]
+    assert said(deltas)[found["url_citation"]["start_index"] :] == "Two."
+
+
+def test_text_that_broke_off_is_told_to_its_end() -> None:
+    """Also what might have told who searched."""
+    events = run_of(message("1", "Why?utm_sou"))
+    broken: list[RunEvent] = [e for e in events if not isinstance(e, ItemEnded)]
+
+    deltas = [c["choices"][0]["delta"] for c in chunks_of(broken) if c.get("choices")]
+
+    assert said(deltas) == "Why?utm_sou"

@@ -157,3 +157,37 @@ def test_calls_that_were_answered_are_nobodys_to_run() -> None:
     [choice] = result(half)["choices"]
     assert choice["finish_reason"] == "tool_calls"
     assert choice["message"]["tool_calls"] == [chat_tool_call(call("2"))]
+
+
+def test_complete_answer_has_its_annotations() -> None:
+    """The same as a stream has, with links that do not tell who searched."""
+    first = message("1", "Rain ([a.example](https://a.example?utm_source=openai)).")
+    note = {"type": "url_citation", "url": "https://b.example", "title": "B"}
+    second = message("2", "Snow.", annotations=[{**note, "start_index": 1}])
+
+    told = answered(first, second)
+
+    text = "Rain ([a.example](https://a.example)).\n\nSnow."
+    assert told["content"] == text
+    [cited] = told["annotations"]
+    assert cited["url_citation"] == {
+        "url": "https://b.example",
+        "title": "B",
+        "start_index": text.index("now."),
+        "end_index": len(text),
+    }
+
+
+def test_a_remark_in_passing_is_no_part_of_the_answer() -> None:
+    """It stands among the thoughts; alone, it is the answer."""
+    remark = message("1", "I look.", "commentary")
+    found = answered(
+        reasoning("1", "Hm."),
+        remark,
+        reasoning("2", "Aha."),
+        message("2", "Rain.", "final_answer"),
+    )
+
+    assert found["content"] == "Rain."
+    assert found["reasoning_content"] == "Hm.\n\nI look.\n\nAha."
+    assert answered(remark) == {"role": "assistant", "content": "I look."}

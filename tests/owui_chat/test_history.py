@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openai_responses.items import Item, is_call, is_call_output, replayed
+from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.origin import Origin
+from openai_responses.replay import replayed
 from owui_chat.history import build_input, output_item
 from owui_chat.markers import marker
 from owui_chat.messages import (
@@ -20,10 +21,11 @@ from owui_chat.messages import (
     Stretch,
     read_messages,
 )
-from owui_chat.stored import Record, read_records
+from owui_chat.stored import Record, read_records, text_digest
 from run_sample import (
     ORIGIN,
     call,
+    custom_call,
     message,
     output,
     reasoning,
@@ -416,7 +418,37 @@ def test_picture_of_a_tool_stays_in_its_output() -> None:
     """As the parts that the messages were read to."""
     parts = [{"type": "input_image", "image_url": "data:,", "detail": "auto"}]
 
-    assert output_item(Returned("call_1", parts)) == {**output("1"), "output": parts}
+    expected = {**output("1"), "output": parts}
+    assert output_item(Returned("call_1", parts), [call("1")]) == expected
+    assert output_item(Returned("call_1", parts), []) == expected
+
+
+def test_custom_call_keeps_its_kind_and_its_bytes() -> None:
+    """Although the host gives it back as a function with an argument."""
+    custom = custom_call("1", "a note")
+    shown = Called("call_1", "take_note", '{"input":"a note"}')
+    chat: list[Stretch] = [shown, returned("1"), marked(A, "Done.")]
+
+    items = built(chat, kept(A, custom))
+
+    answered = {**output("1"), "type": "custom_tool_call_output"}
+    assert items[:2] == [replayed(custom), answered]
+
+
+def test_custom_call_of_a_plain_caller_is_sent_as_one() -> None:
+    """Chat Completions has a form of its own for it."""
+    custom = {"name": "take_note", "input": "a note"}
+    called_ = {"id": "call_1", "type": "custom", "custom": custom}
+    messages: list[Json] = [
+        {"role": "assistant", "content": "", "tool_calls": [called_]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+    ]
+    _, stretches = read_messages(messages)
+
+    assert build_input(stretches, {}, None) == [
+        replayed(custom_call("1", "a note")),
+        {**output("1"), "type": "custom_tool_call_output"},
+    ]
 
 
 def test_calls_that_no_text_followed_are_sent() -> None:
@@ -492,11 +524,72 @@ def test_chat_of_the_seed_is_replayed() -> None:
     ]
 
 
+def zero_width(ulid: str) -> str:
+    """A marker of 0.8.6: the bits of the id between two word joiners."""
+    bits = "".join(f"{ord(letter):08b}" for letter in ulid)
+    return f"\u2060{bits.translate({48: 0x200B, 49: 0x200C})}\u2060"
+
+
+STATUS = (
+    '<details type="status" done="true">\n<summary>Done</summary>\n\n- **t**\n'
+    "  - sub\n\n---</details>"
+)
+THOUGHT = (
+    '<details type="function_openai_responses.reasoning" done="true">\n'
+    "<summary>Done thinking!</summary>\nRain it is.\n</details>"
+)
+ID_A, ID_B, ID_C = A[:16], B[:16], C[:16]
+EARLIER = {
+    "0.8.6, zero-width": (
+        (A, B, C),
+        f"{zero_width(A)}{zero_width(B)}{zero_width(C)}\nIt rains.",
+    ),
+    "0.8.12, v1 with its summary": (
+        (A, B, C),
+        f"{THOUGHT}\n\n[](openai_responses:v1:reasoning:{A}?model=f.gpt-5.2)\n\n"
+        f"\n\n[](openai_responses:v1:function_call:{B}?model=f.gpt-5.2)\n\n"
+        f"\n\n[](openai_responses:v1:function_call_output:{C}?model=f.gpt-5.2)\n\n"
+        "It rains.",
+    ),
+    "0.8.28, v2 with its status": (
+        (ID_A, ID_B, ID_C),
+        f"{STATUS}\n[openai_responses:v2:reasoning:{ID_A}]: #\n"
+        f"\n[openai_responses:v2:function_call:{ID_B}]: #\n"
+        f"\n[openai_responses:v2:function_call_output:{ID_C}]: #\nIt rains.",
+    ),
+    "1.0.0, v2 with the model": (
+        (ID_A, ID_B, ID_C),
+        f"[openai_responses:v2:reasoning:{ID_A}?model=f.gpt-5.2]: #\n"
+        f"\n[openai_responses:v2:function_call:{ID_B}?model=f.gpt-5.2]: #\n"
+        f"\n[openai_responses:v2:function_call_output:{ID_C}?model=f.gpt-5.2]: #\n"
+        "It rains.",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("ids", "text"), EARLIER.values(), ids=[name for name in EARLIER]
+)
+def test_answer_of_each_earlier_writer_is_replayed(
+    ids: tuple[str, str, str], text: str
+) -> None:
+    """In its exact bytes; what only people should see does not reach the model."""
+    result = {**output("1"), "id": "fco_1", "status": "completed"}
+    payloads = dict(zip(ids, (reasoning("1"), call("1"), result), strict=True))
+
+    found = built([asked("Weather?"), Answered(text)], seed_chat(**payloads))
+    lost = built([asked("Weather?"), Answered(text)], {})
+
+    assert found[1:] == [SEALED, replayed(call("1")), output("1"), answer("It rains.")]
+    assert lost[1:] == [answer("It rains.")]
+
+
 @pytest.mark.parametrize(
     "item",
     [
-        search("1"),
-        {"type": "image_generation_call", "id": "ig_1", "result": "iVBORw0KGgo="},
+        {**search("1"), "action": {"type": "find", "url": "http://127.0.0.1"}},
+        {**search("1"), "status": "in_progress"},
+        {"type": "image_generation_call", "id": "ig_1", "result": None},
         {"type": "mcp_list_tools", "id": "mcpl_1", "tools": []},
         {"type": "unknown"},
     ],
@@ -507,6 +600,41 @@ def test_what_the_server_would_look_up_is_not_sent(item: Item) -> None:
     text = f"{marker('reasoning', B)}{marker('unknown', A)}It rains."
 
     assert built([Answered(text)], records) == [SEALED, answer("It rains.")]
+
+
+def test_searches_of_earlier_writers_go_back() -> None:
+    """Without the pages they found, and under another id."""
+    records = seed_chat(**{A: search("1")})
+
+    [found, said] = built([marked(A, "It rains.")], records)
+
+    assert found == replayed(search("1"))
+    assert found["action"] == {"type": "search", "query": "rain"}
+    assert found["status"] == "completed"
+    assert found["id"].startswith("ws_")
+    assert found["id"] != "ws_1"
+    assert said == answer("It rains.")
+
+
+def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it() -> None:
+    """As long as nobody edited it; white space at its ends is the host's."""
+    linked = replayed(message("1", "Rain. ([a.example](https://a.example))"))
+    record = replace(kept(A, linked)[A], shown=text_digest("Rain. [1]"))
+
+    for text in ("Rain. [1]", "\nRain. [1]\n\n"):
+        assert built([marked(A, text)], {A: record}) == [linked]
+
+
+def test_edited_text_goes_back_as_it_was_edited() -> None:
+    """Without annotations, whose places it has no more."""
+    note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
+    linked = replayed(message("1", "Rain. (link)", "final_answer", annotations=[note]))
+    record = replace(kept(A, linked)[A], shown=text_digest("Rain. [1]"))
+
+    [said] = built([marked(A, "Snow. [1]")], {A: record})
+
+    part = {"type": "output_text", "text": "Snow. [1]", "annotations": []}
+    assert said == {**linked, "content": [part]}
 
 
 def test_developers_note_of_an_earlier_writer_is_not_the_answer() -> None:
@@ -522,6 +650,7 @@ def test_developers_note_of_an_earlier_writer_is_not_the_answer() -> None:
 
 # ---------------------------------------------------------------- anything at all
 
+PRODUCTS = ("reasoning", "function_call", "message", "web_search_call", "x")
 names = st.sampled_from("1234")
 words = st.text(max_size=8)
 ulids = st.sampled_from([A, B, C])
@@ -592,7 +721,7 @@ def test_input_is_valid_whatever_was_found(
             assert reader
             assert item["encrypted_content"]
             following = built_items[place + 1]
-            assert following["type"] in ("reasoning", "function_call", "message", "x")
+            assert following["type"] in PRODUCTS
             assert following.get("role") not in ("user", "developer")
     assert waiting == set()
 
@@ -635,3 +764,107 @@ def test_messages_of_the_host_are_read_into_the_same_input() -> None:
         output("1"),
         answer("It rains."),
     ]
+
+
+# ---------------------------------------------------------------- tools left out
+
+
+def forgetful(
+    stretches: Sequence[Stretch], records: dict[str, Record] | None = None
+) -> list[Item]:
+    """The input where what tools did is not to be sent in later turns."""
+    return build_input(stretches, records or {}, ORIGIN, with_tools=False)
+
+
+def test_what_tools_did_leaves_with_the_reasoning_before_it() -> None:
+    """The reasoning that led to the answer stays in front of it."""
+    records = kept(A, reasoning("1"), call("1"), reasoning("2"))
+    chat: list[Stretch] = [
+        asked("Hi"),
+        called("1"),
+        returned("1"),
+        marked(A, "Rain."),
+        asked("So?"),
+    ]
+
+    assert forgetful(chat, records) == [
+        asked("Hi").item,
+        replayed(reasoning("2")),
+        answer("Rain."),
+        asked("So?").item,
+    ]
+
+
+def test_parallel_calls_leave_together() -> None:
+    """One thought led to both."""
+    records = kept(A, reasoning("1"), call("1"), call("2"))
+    cards: list[Stretch] = [called("1"), called("2"), returned("1"), returned("2")]
+    chat: list[Stretch] = [asked("Hi"), *cards, marked(A, "Rain."), asked("So?")]
+
+    assert forgetful(chat, records) == [
+        asked("Hi").item,
+        answer("Rain."),
+        asked("So?").item,
+    ]
+
+
+def test_cards_that_only_the_host_knows_leave_too() -> None:
+    """Nothing was kept of them."""
+    chat: list[Stretch] = [
+        asked("Hi"),
+        called("1"),
+        returned("1"),
+        Answered("Rain."),
+        asked("So?"),
+    ]
+
+    assert forgetful(chat) == [asked("Hi").item, answer("Rain."), asked("So?").item]
+
+
+def test_rounds_of_the_answer_that_goes_on_stay() -> None:
+    """They are no later turn."""
+    records = kept(A, reasoning("1"), call("1"))
+    chat: list[Stretch] = [asked("Hi"), marked(A, ""), called("1"), returned("1")]
+
+    assert forgetful(chat, records) == built(chat, records)
+    assert any(map(is_call_output, forgetful(chat, records)))
+
+
+@pytest.mark.parametrize(
+    ("item", "stays"),
+    [
+        (search("1"), False),
+        ({"type": "mcp_list_tools", "server_label": "s", "tools": []}, True),
+    ],
+)
+def test_hosted_items_leave_as_far_as_they_are_calls(item: Item, stays: bool) -> None:
+    """Without its list a remote server would be asked again."""
+    records = kept(A, item, reasoning("1"))
+    chat: list[Stretch] = [asked("Hi"), marked(A, "Rain."), asked("So?")]
+
+    kinds = [item["type"] for item in forgetful(chat, records)]
+
+    assert (kinds[1] == item["type"]) is stays
+    assert "reasoning" in kinds
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from(
+            [reasoning("1"), reasoning("2"), search("1"), call("1"), call("2")]
+        )
+    ),
+    st.permutations([called("1"), called("2"), returned("1"), returned("2")]),
+)
+def test_no_call_and_no_thought_of_one_is_left(
+    items: list[Item], cards: list[Stretch]
+) -> None:
+    """In whatever order a run was kept and given back."""
+    chat: list[Stretch] = [asked("Hi"), *cards, marked(A, "Rain."), asked("So?")]
+
+    sent = forgetful(chat, kept(A, *items))
+
+    assert {item["type"] for item in sent} <= {"message", "reasoning"}
+    places = [place for place, item in enumerate(sent) if item["type"] == "reasoning"]
+    assert all(sent[place + 1].get("role") != "user" for place in places)

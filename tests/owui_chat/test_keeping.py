@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from openai_responses.items import Item, has_encrypted_reasoning, replayed
+from openai_responses.items import Item, has_encrypted_reasoning
+from openai_responses.replay import replayed
 from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
 from owui_chat.keeping import Keeping
-from owui_chat.stored import Record
+from owui_chat.stored import Record, text_digest
 from run_sample import (
     AUTHOR,
     TRANSCRIPTS,
@@ -110,7 +111,11 @@ def test_second_message_in_a_row_is_kept_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "between", [search("1"), without(reasoning("1"), "encrypted_content")]
+    "between",
+    [
+        {**search("1"), "status": "in_progress"},
+        without(reasoning("1"), "encrypted_content"),
+    ],
 )
 def test_what_is_not_kept_does_not_part_messages(between: Item) -> None:
     """The host leaves it out and joins what stands around it."""
@@ -138,12 +143,37 @@ def test_message_that_the_chat_cannot_give_back_is_kept_whole(item: Item) -> Non
 
 def test_annotations_are_kept_without_the_text() -> None:
     """They are not in the chat's text."""
-    note = {"type": "url_citation", "url": "http://127.0.0.1", "title": "A"}
+    note = {"type": "file_path", "file_id": "file-1", "index": 0}
     item = message("1", "Rain.", annotations=[note])
 
     [[_, kept]] = payloads(reasoning("1"), item)
 
     assert kept["content"] == [{"type": "output_text", "annotations": [note]}]
+
+
+def test_message_that_is_shown_otherwise_is_kept_whole() -> None:
+    """With what tells whether the shown text was edited."""
+    text = "Rain. ([a.example](https://a.example?utm_source=openai))"
+
+    records = [
+        record for _, record in written_at(run_of(search("1"), message("1", text)))
+    ]
+
+    begun, amended = records
+    assert begun.payload == (replayed(search("1")),)
+    whole = (replayed(search("1")), replayed(message("1", text)))
+    assert amended == replace(begun, payload=whole, shown=text_digest("Rain. [1]"))
+
+
+def test_message_of_a_run_that_may_cite_has_a_record_from_its_beginning() -> None:
+    """Only its end tells whether it is shown otherwise; then it is too late for one."""
+    author = replace(AUTHOR, cites=True)
+
+    told = tell(run_of(message("1", "Rain.")), author=author)
+
+    [record] = told.written
+    assert record.payload == (STUB,)
+    assert tell(run_of(message("1", "Rain."))).written == []
 
 
 def test_phase_that_only_the_end_tells_is_kept() -> None:
@@ -301,11 +331,20 @@ def test_incomplete_call_is_not_kept() -> None:
     assert told.pending == [replayed(reasoning("1"))]
 
 
-def test_searches_are_not_kept() -> None:
-    """Nor do they part the reasoning from its answer."""
-    [[kept]] = payloads(reasoning("1"), search("1"), message("1", "Rain."))
+def test_searches_are_kept_between_the_reasoning_and_the_answer() -> None:
+    """The next turn begins with all that this one received."""
+    [kept] = payloads(reasoning("1"), search("1"), message("1", "Rain."))
 
-    assert kept == replayed(reasoning("1"))
+    assert kept == [replayed(reasoning("1")), replayed(search("1"))]
+
+
+def test_search_that_no_text_followed_is_kept_at_the_end() -> None:
+    """The model knows then what it looked for before it broke off."""
+    events = run_of(reasoning("1"), search("1"), reasoning("2"))
+
+    [record] = tell(events).written
+
+    assert record.payload == (replayed(reasoning("1")), replayed(search("1")))
 
 
 def test_rest_of_nothing_is_nothing() -> None:
@@ -335,3 +374,25 @@ def test_each_record_is_begun_once(name: str) -> None:
     messages = {e.index for e in events if isinstance(e, ItemStarted)}
     assert len(told.records) <= len(messages) + 1
     assert len(told.written) <= 2 * len(told.records)
+
+
+def test_compaction_is_kept_as_reasoning_is() -> None:
+    """Readable for its makers alone, and only where such is kept."""
+    item: Item = {"id": "cmp_1", "type": "compaction", "encrypted_content": "sealed"}
+    events = run_of(item, reasoning("1"), message("1", "Rain."))
+
+    [record] = tell(events).records.values()
+    forgetful = Keeping(replace(AUTHOR, keeps_reasoning=False), Ids())
+
+    assert record.payload[0] == without(item, "id")
+    assert not any(map(forgetful.feed, events))
+    assert forgetful.rest() is None
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_no_picture_is_kept_inline(name: str) -> None:
+    """Its file is the host's; a chat is read whole with every answer."""
+    kept = str([r.payload for r in tell(run_of_transcript(name)).records.values()])
+
+    assert "iVBORw0KGgo" not in kept
+    assert "base64" not in kept

@@ -1,6 +1,7 @@
 """What the host makes of our events is the run as it was."""
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
@@ -36,6 +37,7 @@ from owui_chat.native import (
 from run_sample import (
     TRANSCRIPTS,
     call,
+    custom_call,
     message,
     output,
     reasoning,
@@ -43,14 +45,15 @@ from run_sample import (
     run_of,
     run_of_transcript,
     run_with_tools,
-    search,
     tell,
     texts_of,
     without,
 )
 
 Json = dict[str, Any]
+ANNOTATED = ("annotations.sse", "file-search.sse")
 each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
+OUTPUT = "function_call_output"
 LINE = marker("items", "A" * 26)
 ONE, TWO = Usage(10, 5, 15, 2, 1, 3), Usage(30, 7, 37, 4, 2, 5)
 
@@ -89,7 +92,7 @@ def test_every_event_is_one_that_the_host_and_its_filters_read(name: str) -> Non
     added = [c for c in chunks if c.get("type") == "response.output_item.added"]
     assert [chunk["output_index"] for chunk in added] == list(range(len(added)))
     for chunk in chunks:
-        assert "type" in chunk or "usage" in chunk or "error" in chunk
+        assert {"type", "usage", "error", "event"} & chunk.keys()
 
 
 @each_transcript
@@ -112,7 +115,8 @@ def test_host_reduces_the_events_to_what_the_view_holds(
                 held, "content", "summary"
             )
     cut = [text for index, text in texts_of(events).items() if index not in ended]
-    unfinished = [message_text(i) for i in reduced if i["status"] == "in_progress"]
+    begun = [item for item in reduced if item.get("status") == "in_progress"]
+    unfinished = list(map(message_text, begun))
     assert all(any(text in found for found in unfinished) for text in cut if text)
 
 
@@ -136,7 +140,8 @@ def test_marker_is_whole_in_one_event(name: str) -> None:
     for chunk in with_marker:
         assert chunk["delta"].startswith("\n\n[openai_responses:v2:")
         assert "]: #\n\n" in chunk["delta"]
-    assert len(with_marker) == len(told.records)
+    alone = [i for i in told.view.items if str(i.get("id")).startswith("msg_kept_")]
+    assert len(with_marker) + len(alone) == len(told.records)
 
 
 @each_transcript
@@ -167,14 +172,21 @@ def test_failure_is_told_last_without_choices(name: str) -> None:
 
 @each_transcript
 def test_deltas_of_one_text_make_the_whole(name: str) -> None:
-    """What grows on the page is what stands there after a reload."""
+    """What grows on the page is what stands there after a reload.
+
+    Numbers that only annotations know are put in at the end.
+    """
     told = tell(run_of_transcript(name))
     deltas = [c for c in told.chunks if c.get("type") == "response.output_text.delta"]
 
     for place, group in groupby(deltas, lambda chunk: chunk["output_index"]):
         item = told.view.items[place]
         if item["status"] != "in_progress":
-            assert "".join(chunk["delta"] for chunk in group) == message_text(item)
+            grown = "".join(chunk["delta"] for chunk in group)
+            if name in ANNOTATED:
+                assert grown == re.sub(r"\[\d\]", "", message_text(item))
+            else:
+                assert grown == message_text(item)
 
 
 # ---------------------------------------------------------------- single items
@@ -182,7 +194,7 @@ def test_deltas_of_one_text_make_the_whole(name: str) -> None:
 
 def test_reasoning_is_shown_with_its_summary_and_time() -> None:
     """`Thought for 7 seconds`, and nothing of what was sealed."""
-    times: Iterator[float] = iter([100.0, 107.4])
+    times: Iterator[float] = iter([90.0, 100.0, 107.4, 108.0])
     view = NativeView(lambda: next(times))
 
     for event in run_of(reasoning("1")):
@@ -221,7 +233,7 @@ def test_marker_at_the_end_has_a_message_of_its_own() -> None:
 
     chunks = list(view.show(RunEnded(Ending("completed")), LINE))
 
-    begun, done = chunks
+    begun, done, _ = chunks
     assert begun["item"]["content"] == [text_part("")]
     assert done["item"]["content"] == [text_part(LINE)]
     assert done["item"] == view.items[0]
@@ -295,7 +307,9 @@ def test_thought_grows_to_what_stands_there_after_a_reload(name: str) -> None:
 
 def test_what_the_page_cannot_show_is_not_sent() -> None:
     """And leaves no gap in the numbers."""
-    items = shown(search("1"), message("1", "Rain."))
+    unknown = {"type": "tool_search_call", "id": "tsc_1", "status": "completed"}
+
+    items = shown(unknown, message("1", "Rain."))
 
     assert [item["type"] for item in items] == ["message"]
 
@@ -361,9 +375,20 @@ def test_usage_and_error_both_come() -> None:
     ]
 
 
-def test_end_without_news_says_nothing() -> None:
-    """No usage, no failure, no marker."""
-    assert list(NativeView(lambda: 0.0).show(RunEnded(Ending("completed")))) == []
+def test_the_end_says_how_long_it_took() -> None:
+    """From the first moment on; without usage, failure or marker nothing else."""
+    times = iter([100.0, 112.0])
+    view = NativeView(lambda: next(times))
+
+    chunks = list(view.show(RunEnded(Ending("completed"))))
+
+    assert chunks == [status_chunk("Finished in 12 s")]
+
+
+def test_calls_that_the_host_will_run_are_no_end() -> None:
+    """The line comes when the last round of the answer is over."""
+    ended = RunEnded(Ending("completed"), output=(call("1"),))
+    assert list(NativeView(lambda: 0.0).show(ended)) == []
 
 
 # ---------------------------------------------------------------- besides the answer
@@ -474,11 +499,59 @@ def test_picture_is_shown_by_its_address_alone() -> None:
     assert "base64" not in str(chunks)
 
 
-def test_output_of_a_call_that_is_not_shown_is_not_either() -> None:
-    """Alone it would be half a pair in the chat."""
-    custom = {**output("1"), "type": "custom_tool_call_output"}
+def test_custom_call_is_a_card_like_any_other(host_functions: HostFunctions) -> None:
+    """Its text is an argument; the host gives call and output back as a pair."""
+    custom = custom_call("1", 'a "note"\nfor Zürich')
+    view = NativeView(lambda: 0.0)
+    events = run_of(custom)
+    given = {**output("1"), "type": "custom_tool_call_output"}
+    events.insert(-1, CallAnswered(1, given))
+    chunks = [chunk for event in events for chunk in view.show(event)]
 
-    assert card_of(CallAnswered(0, custom)) == ([], [])
+    stored = host_functions.reduce(natives(chunks))
+
+    text = '{"input": "a \\"note\\"\\nfor Zürich"}'
+    assert [item["type"] for item in stored] == ["function_call", OUTPUT]
+    assert (stored[0]["name"], stored[0]["arguments"]) == ("take_note", text)
+    assert stored == view.items
+    called, returned = host_functions.convert(stored)
+    function = called["tool_calls"][0]["function"]
+    assert function == {"name": "take_note", "arguments": text}
+    assert (returned["role"], returned["content"]) == ("tool", "rain")
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_call_of_an_answer_that_broke_off_is_closed(
+    ended: bool, host_functions: HostFunctions
+) -> None:
+    """The host would run it, with half of its arguments."""
+    view = NativeView(lambda: 0.0)
+    begun, first, *rest = run_of(call("1"))
+    events = [begun, first, *(rest[:-1] if ended else []), RunEnded(CUT)]
+    chunks = [chunk for event in events for chunk in view.show(event)]
+
+    called, returned = host_functions.reduce(natives(chunks))
+
+    assert (called["status"], returned["status"]) == ("incomplete", "failed")
+    assert returned["call_id"] == called["call_id"]
+    assert "broke off" in returned["output"][0]["text"]
+    assert [called, returned] == view.items
+    assert host_functions.convert(view.items) == []
+    assert chunks[-1] == error_chunk(CUT.sentence)
+
+
+def test_failure_closes_no_call_that_has_its_output() -> None:
+    """An earlier round of the run is whole."""
+    view = NativeView(lambda: 0.0)
+    events = [*run_with_tools()[:-1], RunEnded(CUT)]
+
+    for event in events:
+        list(view.show(event))
+
+    outputs = [i["output"] for i in view.items if i["type"] == OUTPUT]
+    assert [parts[0]["text"] for parts in outputs] == ["rain", "snow"]
+    calls = [i["status"] for i in view.items if i["type"] == "function_call"]
+    assert calls == ["completed", "failed"]  # as its output says
 
 
 def test_run_with_tools_is_one_message_to_the_host(

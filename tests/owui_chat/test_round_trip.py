@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -9,19 +11,32 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from host_functions import HostFunctions
+from openai_responses.hosted import is_kept_hosted
 from openai_responses.items import (
     Item,
     is_call,
+    is_call_output,
     item_type,
     message_text,
-    replayed,
+    open_calls,
     without_orphans,
 )
+from openai_responses.replay import replayed, restated
 from openai_responses.run_events import ItemEnded, ItemStarted, RunEvent
 from owui_chat.history import build_input
+from owui_chat.kept import kept_values, stored_runs, with_kept
 from owui_chat.markers import has_marker
 from owui_chat.messages import read_messages
+from owui_chat.paired import paired_messages
+from owui_chat.prefix import (
+    as_sent,
+    first_instructions,
+    read_sent,
+    sent_now,
+    with_sent,
+)
 from owui_chat.stored import Record, message_key, read_records, write_records
+from picture_sample import PNG, data_url
 from run_sample import (
     ORIGIN,
     Ids,
@@ -54,27 +69,29 @@ ASKED_ITEM = {
 
 
 def stored_by_host(
-    host: HostFunctions, rounds: Sequence[Round]
+    host: HostFunctions,
+    rounds: Sequence[Round],
+    carrier: str = "markers",
+    ids: Ids | None = None,
 ) -> tuple[list[Item], dict[str, Record]]:
     """Run the rounds, the host's tools in between: its output items, our records."""
     output: list[Item] = []
     records: dict[str, Record] = {}
     pending: list[Item] = []
-    ids = Ids()
+    ids = ids or Ids()
     for events in rounds:
-        told = tell(events, pending, ids=ids)
+        told = tell(events, pending, ids=ids, in_output=carrier == "output")
         pending = told.pending
         records |= told.records
         shown = host.reduce([chunk for chunk in told.chunks if "type" in chunk])
-        output += [_written_anew(item) for item in shown]
-        output += [_result(item) for item in shown if is_call(item)]
+        called = open_calls(shown)
+        output += [_written_anew(i) if i in called else i for i in shown]
+        output += map(_result, called)
     return _cleaned(output), records
 
 
 def _written_anew(item: Item) -> Item:
     """A call as the host stores it (utils/middleware.py:3095)."""
-    if not is_call(item):
-        return item
     try:
         arguments = json.dumps(json.loads(item["arguments"]), separators=(",", ":"))
     except ValueError:
@@ -104,14 +121,21 @@ def _cleaned(output: list[Item]) -> list[Item]:
     return [*output[:-1], {**last, "content": content}]
 
 
-def sent_next(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
+def sent_next(
+    host: HostFunctions, rounds: Sequence[Round], carrier: str = "markers"
+) -> list[Item]:
     """What the next turn sends of the rounds."""
-    output, records = stored_by_host(host, rounds)
+    output, records = stored_by_host(host, rounds, carrier)
+    answer = {"m-1": {"role": "assistant", "output": output}}
     chat = {message_key("m-1"): write_records(records)}
+    if carrier == "output":
+        chat = kept_values(answer)
+        assert not any(has_marker(json.dumps(m)) for m in host.convert(output))
     messages = [ASKED, *host.convert(output), ASKED]
     instructions, stretches = read_messages(messages)
     read = read_records(json.loads(json.dumps(chat)))
     assert read == records
+    stretches = with_kept(stretches, stored_runs(answer, "m-1"))
     items = build_input(stretches, read, ORIGIN)
     assert instructions == ""
     assert items[0] == items[-1] == ASKED_ITEM
@@ -128,10 +152,10 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
         known = [item for item in _items(events) if _survives(item)]
         if not items and known and _stands_alone(known[0]):
             known[0] = _plain(message_text(known[0]).strip())
-        items += map(replayed, known)
-        items += [
-            _answered(item) for item in known if item_type(item) == "function_call"
-        ]
+        items += [told for item in known for told in restated(item)]
+        given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
+        calls = filter(is_call, known)
+        items += [given.get(call["call_id"]) or _answered(call) for call in calls]
     return without_orphans([*items, ASKED_ITEM])[:-1]
 
 
@@ -150,7 +174,8 @@ def _items(events: Round) -> list[Item]:
 def _survives(item: Item) -> bool:
     if item_type(item) == "reasoning":
         return bool(item.get("encrypted_content"))
-    return is_call(item) or bool(message_text(item).strip())
+    has_text = bool(message_text(item).strip())
+    return has_text or is_call(item) or is_kept_hosted(item)
 
 
 def _stands_alone(item: Item) -> bool:
@@ -165,23 +190,111 @@ def _plain(text: str) -> Item:
 def _answered(item: Item) -> Item:
     output = f"output of {item['call_id']}"
     return {
-        "type": "function_call_output",
+        "type": f"{item_type(item)}_output",
         "call_id": item["call_id"],
         "output": output,
     }
 
 
+# ------------------------------------------------------------- chats of many turns
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person asks, and what the host makes of it while it is asked."""
+
+    words: str
+    context: str  # in front of the words, as long as they are asked
+    note: str  # in front of them always
+    pictures: int
+    instructions: str
+
+    @property
+    def content(self) -> Any:
+        """The message as the host gives it back later."""
+        return self._content(self.note + self.words)
+
+    @property
+    def asked(self) -> Any:
+        """The message as the host gives it now (utils/misc.py:677)."""
+        text = self.note + self.words
+        return self._content(f"{self.context}\n{text}" if self.context else text)
+
+    def _content(self, text: str) -> Any:
+        url = {"type": "image_url", "image_url": {"url": data_url(PNG, "image/png")}}
+        pictures = [url] * self.pictures
+        return [{"type": "text", "text": text}, *pictures] if pictures else text
+
+
+class SavedChat:
+    """A chat as the host and the pipe keep it between its turns."""
+
+    def __init__(self, host: HostFunctions) -> None:
+        self.host = host
+        self.ids = Ids()
+        self.row: Json = {}
+        self.messages: Json = {}
+        self.earlier: list[Json] = []
+        self.parent = ""
+
+    def ask(self, question: Question, number: int) -> tuple[str, list[Item]]:
+        """What is sent for a question: the instructions, the input."""
+        asked, answer = f"q{number}", f"a{number}"
+        row = {"role": "user", "content": question.words, "parentId": self.parent}
+        self.messages[asked] = row
+        self.parent = asked
+        system = {"role": "system", "content": question.instructions}
+        message = {"role": "user", "content": question.asked}
+        given, stretches = read_messages([system, *self.earlier, message])
+        metadata = {"user_message_id": asked, "message_id": answer}
+        pairs = paired_messages(stretches, self.messages, metadata)
+        self.row = json.loads(json.dumps(self.row))
+        sent = read_sent(self.row)
+        sent[answer] = sent_now(stretches, pairs, sent, given)
+        self.row[message_key(answer)] = with_sent({}, sent[answer])
+        told = as_sent(stretches, pairs, sent)
+        items = build_input(told, read_records(self.row), ORIGIN)
+        return first_instructions(pairs, sent) or "", items
+
+    def answer(self, question: Question, number: int, rounds: Sequence[Round]) -> None:
+        """Take the answer."""
+        key = message_key(f"a{number}")
+        output, records = stored_by_host(self.host, rounds, ids=self.ids)
+        self.row[key] |= write_records(records)
+        said = {"role": "user", "content": question.content}
+        self.earlier += [said, *self.host.convert(output)]
+        self.messages[f"a{number}"] = {"role": "assistant", "parentId": self.parent}
+        self.parent = f"a{number}"
+
+
+def assert_prefixes(
+    host: HostFunctions, turns: Sequence[tuple[Question, Sequence[Round]]]
+) -> None:
+    """Each turn sends what the one before sent, what that received, and the new."""
+    chat = SavedChat(host)
+    before: list[Item] = []
+    for number, (question, rounds) in enumerate(turns):
+        instructions, items = chat.ask(question, number)
+        assert instructions == turns[0][0].instructions
+        assert items[: len(before)] == before
+        roles = [item.get("role") for item in items[len(before) :]]
+        assert roles in (["user"], ["developer", "user"])
+        chat.answer(question, number, rounds)
+        before = [*items, *expected(rounds)]
+
+
 # ------------------------------------------------------------- the tests
 
 
+@pytest.mark.parametrize("carrier", ["markers", "output"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_transcript_is_replayed_as_it_came(
-    scenario: str, host_functions: HostFunctions
+    scenario: str, carrier: str, host_functions: HostFunctions
 ) -> None:
     """Every item that the API may have back, in order, byte for byte."""
     rounds = [run_of_transcript(name) for name in SCENARIOS[scenario]]
 
-    assert sent_next(host_functions, rounds) == expected(rounds)
+    assert sent_next(host_functions, rounds, carrier) == expected(rounds)
 
 
 def test_transcripts_are_not_all_trivial() -> None:
@@ -261,12 +374,82 @@ def test_any_run_is_replayed_as_it_came(
     rounds = [run_of(*items) for items in named]
 
     assert sent_next(host_functions, rounds) == expected(rounds)
+    # An answer of which the host gives nothing back is no answer to a stored output.
+    if any(is_call(item) or message_text(item) for items in named for item in items):
+        assert sent_next(host_functions, rounds, "output") == expected(rounds)
+
+
+lines = st.lists(
+    st.sampled_from(["Be brief.", "It is noon.", "It is one.", "He likes herring."]),
+    min_size=1,
+    unique=True,
+)
+questions = st.builds(
+    Question,
+    words=st.sampled_from(["", "Weather?", "and again", "Weather?\nIn Bern?"]),
+    context=st.sampled_from(["", "<context>\nIt rains.\n</context>", "Weather?"]),
+    note=st.sampled_from(["", "<attached_files>\n</attached_files>\n\n"]),
+    pictures=st.integers(0, 2),
+    instructions=lines.map("\n".join),
+)
+answers = st.tuples(st.lists(round_of_tools, max_size=2), spoken)
+
+
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(st.lists(st.tuples(questions, answers), min_size=2, max_size=4))
+def test_any_chat_is_a_growing_prefix(
+    host_functions: HostFunctions,
+    turns: list[tuple[Question, tuple[list[list[Item]], list[Item]]]],
+) -> None:
+    """Rounds of tools, words, thoughts, searches, pictures, and what the host adds."""
+    given_rounds = [[*rounds, last] for _, (rounds, last) in turns]
+    named = iter(_named([items for rounds in given_rounds for items in rounds]))
+    runs = [[run_of(*next(named)) for _ in rounds] for rounds in given_rounds]
+
+    assert_prefixes(
+        host_functions,
+        [(question, run) for (question, _), run in zip(turns, runs, strict=True)],
+    )
+
+
+@settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(
+    st.lists(
+        st.tuples(questions, st.sampled_from(sorted(SCENARIOS))),
+        min_size=2,
+        max_size=5,
+        unique_by=itemgetter(1),
+    )
+)
+def test_chats_of_transcripts_are_growing_prefixes(
+    host_functions: HostFunctions, turns: list[tuple[Question, str]]
+) -> None:
+    """Code, pictures, remote servers, refusals, empty summaries, in any order."""
+    called: set[str] = set()
+    runs: list[tuple[Question, list[list[RunEvent]]]] = []
+    for question, name in turns:
+        rounds = [run_of_transcript(file) for file in SCENARIOS[name]]
+        items = [item for events in rounds for item in _items(events)]
+        ids = {str(item["call_id"]) for item in items if is_call(item)}
+        if not called & ids:  # a chat in which two calls have one id does not exist
+            called |= ids
+            runs.append((question, rounds))
+
+    assert_prefixes(host_functions, runs)
 
 
 def test_lost_record_loses_only_what_it_held(host_functions: HostFunctions) -> None:
     """A chat whose JSON was exported without its keys still reads."""
     rounds = [run_of(reasoning("1"), call("1")), run_of(message("1", "Rain."))]
-    output, _ = stored_by_host(host_functions, rounds)
+    output, _ = stored_by_host(host_functions, rounds, "markers")
 
     _, stretches = read_messages([ASKED, *host_functions.convert(output)])
     items = build_input(stretches, {}, ORIGIN)

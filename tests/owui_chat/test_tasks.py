@@ -6,7 +6,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 
 from owui_chat.markers import marker
-from owui_chat.tasks import task_messages, task_result
+from owui_chat.tasks import task_format, task_messages, task_result
 
 LINE = marker("reasoning", "A" * 26)
 
@@ -64,3 +64,38 @@ def test_result_is_where_the_host_looks() -> None:
         "content": "A title",
     }
     ChatCompletion.model_validate({**found, "id": "", "created": 0}, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "key", "kind"),
+    [
+        ("title_generation", "title", "string"),
+        ("tags_generation", "tags", "array"),
+        ("follow_up_generation", "follow_ups", "array"),
+        ("query_generation", "queries", "array"),
+        ("image_prompt_generation", "prompt", "string"),
+        ("autocomplete_generation", "text", "string"),
+    ],
+)
+def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
+    """One key, so that nothing can stand around it."""
+    messages = [{"role": "user", "content": f'JSON format: {{ "{key}": ... }}'}]
+
+    form = task_format(task, messages)
+
+    assert form is not None
+    assert (form["type"], form["strict"]) == ("json_schema", True)
+    assert form["schema"]["properties"][key]["type"] == kind
+    assert form["schema"]["required"] == [key]
+
+
+@pytest.mark.parametrize("task", ["emoji_generation", "moa_response_generation", ""])
+def test_tasks_that_want_a_text(task: str) -> None:
+    """An emoji is no object."""
+    assert task_format(task, [{"role": "user", "content": '"title"'}]) is None
+
+
+def test_a_prompt_of_the_administrators_own() -> None:
+    """It may ask for a bare line."""
+    messages = [{"role": "user", "content": "Write a title, nothing else."}]
+    assert task_format("title_generation", messages) is None

@@ -1,6 +1,7 @@
 """A stand-in for the host, and the simulator as the API."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -20,9 +21,9 @@ def nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch) -> StandInHost:
+def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
     """Open WebUI's names, in memory."""
-    return StandInHost(monkeypatch)
+    return StandInHost(monkeypatch, tmp_path)
 
 
 @pytest_asyncio.fixture

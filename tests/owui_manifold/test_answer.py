@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 
 from asked_sample import MODEL, TOOL, asked_of, chat, surroundings, valves_for
-from openai_responses.items import is_call, replayed
+from openai_responses.items import is_call
+from openai_responses.replay import replayed
 from openai_responses.run_events import CallAnswered, Grew, ItemEnded, RunEnded
 from openai_responses.transport import Connections
+from owui_chat.kept_cards import Carried, Kept
 from owui_chat.markers import split_at_markers
 from owui_chat.stored import message_key, read_records
 from owui_manifold.answer import Told, told
 from owui_manifold.caller import Caller
-from owui_manifold.job import Asked, prepare_chat
+from owui_manifold.chat_job import prepare_chat
+from owui_manifold.job import Asked
 from owui_manifold.rounds import last_round
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
@@ -50,7 +53,9 @@ async def test_marker_stands_before_the_first_text(
     ended = [e.item for e, _ in pairs if isinstance(e, ItemEnded)]
     assert record.payload[0] == replayed(ended[0])
     assert record.model == MODEL
-    assert record.origin.wire() == {"family": "gpt-5.6-sol", "endpoint": "127.0.0.1"}
+    assert record.origin.family == "gpt-5.6-sol"
+    assert record.origin.endpoint == "127.0.0.1"
+    assert len(record.origin.account) == 16
 
 
 async def test_nothing_is_named_that_the_host_did_not_store(
@@ -96,6 +101,51 @@ async def test_amended_record_is_written_without_a_second_marker(
     assert list(first) == list(second) == [message_key("m-1")]
     [record] = read_records(host.kept).values()
     assert record.payload[-1]["content"][0]["type"] == "refusal"
+
+
+async def test_answer_holds_its_own_items_where_the_valve_says_so(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Behind the beginning of the text that they belong to, and again as it ended."""
+    valves = valves_for(sim, HISTORY_CARRIER="output")
+
+    pairs = await all_told(asked_of(chat("sim:refusal"), valves), connections)
+
+    events = [event for event, _ in pairs]
+    first, again = [event for event in events if isinstance(event, Kept)]
+    text = events[events.index(first) + 1]
+    assert isinstance(text, Grew)
+    assert first.index == text.index == again.index
+    assert first.ulid == again.ulid
+    assert first.value != again.value
+    assert markers_of(pairs) == []
+    assert host.chats.writes == []
+
+
+@pytest.mark.parametrize(
+    ("chat_id", "persist", "carried"),
+    [
+        ("temporary:1", "conversation", 1),
+        ("temporary:1", "response", 0),
+        ("", "conversation", 0),
+        ("chat-1", "conversation", 0),
+    ],
+)
+async def test_turns_are_carried_where_nothing_else_keeps_them(
+    chat_id: str,
+    persist: str,
+    carried: int,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+) -> None:
+    """As long as the host reads the answer, and reasoning may be remembered."""
+    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
+    caller = Caller(MODEL, "user-1", chat_id, "m-1", streams=True)
+
+    pairs = await all_told(asked_of(chat("Hi"), valves, caller), connections)
+
+    assert [isinstance(event, Carried) for event, _ in pairs].count(True) == carried
 
 
 @pytest.mark.parametrize("persist", ["response", "disabled"])

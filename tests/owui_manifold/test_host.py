@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.host import read_chat, require_floor, server_secret, write_chat_key
+from owui_manifold.host import read_chat, require_floor, server_secret, write_chat_keys
 from stand_in_host import SERVER_SECRET, Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -71,7 +71,7 @@ async def test_row_without_json_is_no_chat(host: StandInHost) -> None:
 
 async def test_one_key_is_written(host: StandInHost) -> None:
     """The rest of the chat is not sent: it may be stale."""
-    assert await write_chat_key("chat-1", "ours", {"a": 1})
+    assert await write_chat_keys("chat-1", {"ours": {"a": 1}})
 
     assert host.chats.writes == [{"ours": {"a": 1}}]
     assert host.chats.rows["chat-1"].chat == {"title": "Rain", "ours": {"a": 1}}
@@ -79,7 +79,7 @@ async def test_one_key_is_written(host: StandInHost) -> None:
 
 async def test_refused_write_is_told(host: StandInHost) -> None:
     """The row may be gone meanwhile."""
-    assert not await write_chat_key("chat-2", "ours", {"a": 1})
+    assert not await write_chat_keys("chat-2", {"ours": {"a": 1}})
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,16 @@ import pytest
 
 from asked_sample import chat, surroundings
 from openai_responses.approvals import Approver
-from openai_responses.calls import CallLimits, ToolAnswer, Toolset
 from openai_responses.tool_names import ToolNames
+from openai_responses.toolset import CallLimits, ToolAnswer, Toolset
 from owui_manifold.host_tools import HostTools
+from picture_sample import PIXEL, PNG
 from stand_in_host import StandInHost, host_callable
 from tool_sample import CITY, answers_of, calling
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-PICTURE = "data:image/png;base64,AAAA"
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 
 
@@ -258,25 +258,37 @@ async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> 
 
 async def test_pictures_go_to_the_model_and_into_files(host: StandInHost) -> None:
     """The chat holds their address, the request their bytes."""
-    parts = [{"type": "text", "text": "A map"}, {"type": "image", "data": PICTURE}]
+    parts = [{"type": "text", "text": "A map"}, {"type": "image", "data": PIXEL}]
 
     found = await answer(host_tools({"look": result(parts, type="mcp")}))
 
-    image = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
+    image = {"type": "input_image", "detail": "auto", "image_url": PIXEL}
     assert found.output == [{"type": "input_text", "text": "A map"}, image]
-    address = "/api/v1/files/1/content"
+    address = "/api/v1/files/file-1/content"
     assert found.card == {"stored": [{"type": "input_image", "image_url": address}]}
-    assert host.results.stored == [PICTURE]
+    assert host.results.stored == [PIXEL]
 
 
-async def test_files_that_are_no_pictures_are_shown_alone(host: StandInHost) -> None:
-    """So are pictures that have an address already."""
-    parts = [{"type": "text", "text": "x"}, {"type": "image", "data": "https://x/y"}]
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_picture_with_an_address_is_seen_and_shown(
+    is_stored: bool, host: StandInHost
+) -> None:
+    """The host stores those of MCP servers before anybody sees them."""
+    url = "https://x/y"
+    if is_stored:
+        url = f"/api/v1/files/{host.files.add(PNG, 'a.png')}/content"
+    parts = [{"type": "text", "text": "x"}, {"type": "image", "data": url}]
 
     found = await answer(host_tools({"look": result(parts, type="mcp")}))
 
-    assert found.output == "x"
-    assert found.card == {"files": [{"type": "image", "url": "https://x/y"}]}
+    seen = PIXEL if is_stored else url
+    image = {"type": "input_image", "detail": "auto", "image_url": seen}
+    assert found.output == [{"type": "input_text", "text": "x"}, image]
+    assert found.card == {
+        "files": [{"type": "image", "url": url}],
+        "stored": [{"type": "input_image", "image_url": url}],
+    }
+    assert host.results.stored == []
 
 
 async def test_embeds_are_shown(host: StandInHost) -> None:
@@ -286,13 +298,29 @@ async def test_embeds_are_shown(host: StandInHost) -> None:
     assert found == ToolAnswer("Shown.", card={"embeds": ["<b>"]})
 
 
-@pytest.mark.parametrize("name", ["search_web", "look"])
-async def test_tools_that_cite_name_their_sources(name: str, host: StandInHost) -> None:
-    """Those of the host."""
-    found = await answer(host_tools({name: result("found", type="builtin")}), name)
+@pytest.mark.parametrize(
+    ("name", "capabilities", "cites"),
+    [
+        ("fetch_url", None, True),
+        ("fetch_url", {"citations": True}, True),
+        ("fetch_url", {"citations": False}, False),
+        ("look", None, False),
+    ],
+)
+async def test_tools_that_cite_name_their_sources(
+    name: str, capabilities: Json | None, cites: bool, host: StandInHost
+) -> None:
+    """Those of the host, unless the model's settings forbid it."""
+    model = {"info": {"meta": {"capabilities": capabilities}}}
+    tools = host_tools(
+        {name: result("found", type="builtin")},
+        metadata={"user_id": "user-1", "model": model},
+    )
+
+    found = await answer(tools, name)
 
     source = {"source": {"name": name, "id": "server:1"}, "text": "found"}
-    assert found.card == ({"sources": [source]} if name == "search_web" else {})
+    assert found.card == ({"sources": [source]} if cites else {})
 
 
 @pytest.mark.parametrize("emitter", [None, object()])
@@ -313,6 +341,53 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
     found = await answer(host_tools({"look": result({"error": "no such city"})}))
 
     assert found == ToolAnswer('{"error": "no such city"}', failed=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "failed"),
+    [
+        ("Error: no such city", True),
+        (" HTTP error! 500", True),
+        ('{"error": {"code": 7}}', True),
+        ('{"status": "FAILED"}', True),
+        ('{"ok": false, "message": "no rain"}', True),
+        ('{"success": false, "message": ""}', False),
+        ('{"error": ""}', False),
+        ('{"error": 0, "status": "fine"}', False),
+        ('{"message": "no error"}', False),
+        ("no error: it rains", False),
+        ("[1, 2]", False),
+    ],
+)
+async def test_result_that_tells_of_an_error_is_a_failure(
+    text: str, failed: bool, host: StandInHost
+) -> None:
+    """By the words that the host knows; its own runner marks them so."""
+    assert await answer(host_tools({"look": result(text)})) == ToolAnswer(text, failed)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Exception("no such city"), True),
+        (ConnectionError("hunter2"), False),
+    ],
+)
+async def test_what_a_server_says_of_a_failed_call_is_for_the_model(
+    error: Exception, told: bool, host: StandInHost
+) -> None:
+    """The host raises it bare; of all else the words stay in the log."""
+
+    async def refuse(**_: Any) -> Any:
+        raise error
+
+    tools = host_tools({"look": {**result(""), "callable": refuse, "type": "mcp"}})
+
+    [found] = await answers_of([calling("look")], Toolset(tools))
+
+    assert found.failed
+    assert ("no such city" in str(found.output)) is told
+    assert "hunter2" not in str(found.output)
 
 
 async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:

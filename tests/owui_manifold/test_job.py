@@ -5,16 +5,18 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, TOOL, asked_of, chat, surroundings
+from asked_sample import IDS, MODEL, TOOL, asked_of, chat, surroundings
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, replayed
+from openai_responses.items import Item, message_text
 from openai_responses.origin import Origin
+from openai_responses.replay import replayed
 from owui_chat.markers import marker
 from owui_chat.stored import Record, message_key, write_records
 from owui_manifold.caller import Caller
-from owui_manifold.job import prepare_chat, prepare_task
+from owui_manifold.chat_job import prepare_chat
 from owui_manifold.learned import Learned
 from owui_manifold.rounds import Round, remember_round
+from owui_manifold.task_job import prepare_task
 from owui_manifold.valves import UserValves, Valves
 from run_sample import call, message, output, reasoning
 from stand_in_host import Row, StandInHost
@@ -22,6 +24,7 @@ from stand_in_host import Row, StandInHost
 pytestmark = pytest.mark.asyncio
 
 ULID = "A" * 26
+NAMED = {"type": "function", "function": {"name": "get_weather"}}
 VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
 TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 SEALED = replayed(reasoning("1"))
@@ -57,8 +60,10 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
     body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
 
-    sent = await payload(body)
+    job = await prepare_chat(asked_of(body, valves(MAX_OUTPUT_TOKENS=7)))
+    sent = job.request.payload()
 
+    assert len(sent.pop("safety_identifier")) == len(sent.pop("prompt_cache_key")) == 48
     assert sent == {
         "model": "gpt-5.6-sol",
         "input": [user("Hi")],
@@ -70,6 +75,19 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
         "max_output_tokens": 100,
         "truncation": "disabled",
     }
+
+
+async def test_the_api_counts_its_own_tools_to_the_same_limit(
+    host: StandInHost,
+) -> None:
+    """Of functions it counts none: those are counted here."""
+    given = valves(ENABLE_WEB_SEARCH=True, MAX_TOOL_CALLS=7)
+    hosted = (await prepare_chat(asked_of(chat("Hi"), given))).request
+    functions = await payload(chat("Hi", tools=[TOOL]))
+
+    assert hosted.max_tool_calls == 7
+    assert functions["tools"]
+    assert "max_tool_calls" not in functions
 
 
 async def test_alias_and_user_choose_the_effort(host: StandInHost) -> None:
@@ -133,9 +151,7 @@ async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None
 
 async def test_tools_are_offered_in_the_form_of_the_api(host: StandInHost) -> None:
     """With the choice among them."""
-    choice = {"type": "function", "function": {"name": "get_weather"}}
-
-    sent = await payload(chat("Hi", tools=[TOOL], tool_choice=choice))
+    sent = await payload(chat("Hi", tools=[TOOL], tool_choice=NAMED))
 
     assert [tool["name"] for tool in sent["tools"]] == ["get_weather"]
     assert sent["tool_choice"] == {"type": "function", "name": "get_weather"}
@@ -160,6 +176,25 @@ async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
     assert job.request.input == [user("Sent"), *received, output("1")]
     assert job.before == Round((user("Sent"),), received, received)
     assert job.limits.retries.max_retries == 0
+
+
+@pytest.mark.parametrize(
+    ("choice", "later"),
+    [("none", "none"), ("required", None), (NAMED, None)],
+)
+async def test_tool_that_had_to_be_called_need_not_be_called_again(
+    choice: object, later: object, host: StandInHost
+) -> None:
+    """The host repeats the choice in every round: it would be called for ever."""
+    received = (replayed(call("1")),)
+    state = SimpleNamespace()
+    remember_round(state, "m-1", Round((user("Sent"),), received, received))
+    body = chat("Hi", tools=[TOOL], tool_choice=choice)
+    body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
+
+    sent = (await prepare_chat(asked_of(body, VALVES, state=state))).request.payload()
+
+    assert sent.get("tool_choice") == later
 
 
 async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> None:
@@ -302,7 +337,7 @@ async def test_calls_are_run_here_when_all_tools_are_the_hosts(
 
     job = await prepare_chat(asked)
 
-    assert (job.toolset is not None) is ours
+    assert job.runs_calls is ours
 
 
 async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
@@ -312,8 +347,8 @@ async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
     job = await prepare_chat(asked_of(chat("Hi"), VALVES, around=surroundings(kept)))
     task = prepare_task(asked_of(chat("Hi"), VALVES, TASK, around=surroundings(kept)))
 
-    assert job.toolset is None
-    assert task.toolset is None
+    assert not job.runs_calls
+    assert not task.runs_calls
 
 
 async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> None:
@@ -324,3 +359,36 @@ async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> N
 
     with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
         await prepare_chat(asked)
+
+
+@pytest.mark.parametrize(
+    ("model", "said_first", "verbosity"),
+    [
+        ("my_pipe.gpt-5.6-sol", ["Hi"], "high"),
+        ("my_pipe.gpt-4.1", ["Hi", "Hello.", "Add Details"], None),
+    ],
+)
+async def test_wish_for_more_details(
+    model: str, said_first: list[str], verbosity: str | None, host: StandInHost
+) -> None:
+    """It wins over what the chat is set to; a model without it reads the words."""
+    body = chat("Hi", "Hello.", "Add Details", text={"verbosity": "low"})
+    body["model"] = model
+    around = surroundings(metadata={**IDS, "regeneration_message_id": "m-0"})
+
+    caller = Caller(model, "user-1", "chat-1", "m-1", streams=True)
+    sent = await payload(body, caller=caller, around=around)
+
+    assert list(map(message_text, sent["input"])) == said_first
+    assert (sent.get("text") or {}).get("verbosity") == verbosity
+
+
+async def test_wish_keeps_the_form_of_the_answer(host: StandInHost) -> None:
+    """What else the caller says of the text stays."""
+    form = {"type": "json_object"}
+    body = chat("Hi, JSON", text={"format": form, "verbosity": "high"})
+    body["messages"].append({"role": "user", "content": "More Concise"})
+
+    sent = await payload(body)
+
+    assert sent["text"] == {"format": form, "verbosity": "low"}

@@ -13,7 +13,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from asked_sample import IDS, MODEL, TOOL, USER, chat, valves_for
 from hosts.offline import free_port
-from openai_responses.items import message_text, replayed
+from openai_responses.items import message_text
+from openai_responses.replay import replayed
 from owui_chat.markers import has_marker, without_markers
 from owui_chat.stored import read_records
 from owui_manifold.pipe import Pipe

@@ -28,11 +28,19 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 OTHER_KEY = "sk-simulator-2"
+NAMED: Json = {"ORGANIZATION": "ours"}
+MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its name says
 UNREADABLE = (
     "The server could not read earlier reasoning of this chat: answering without it."
 )
 NO_SUMMARY = "This organisation gets no reasoning summaries: answering without."
 NO_STREAM = "This organisation may not stream: the answer comes in one piece."
+
+
+@pytest.fixture(autouse=True)
+def named(pipe: Pipe, sim: Simulator) -> None:
+    """The administrator has named the organisation."""
+    pipe.valves = valves_for(sim, **NAMED)
 
 
 def answered(chunks: list[Json]) -> bool:
@@ -72,7 +80,7 @@ async def test_reasoning_of_another_organisation_is_left_out_and_buried(
     """The answer comes in the same call; no later request carries it again."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     old = received_reasoning(sim)
-    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+    pipe.valves = valves_for(sim, **MOVED)
     said = ["Hi", stored(first), "And now?"]
 
     second = await chunks_of(pipe, chat(*said), **answering("m-2"))
@@ -96,18 +104,40 @@ async def test_reasoning_of_another_organisation_is_left_out_and_buried(
     assert sent_reasoning(sim) == new
 
 
+async def test_reasoning_is_not_sent_with_another_key(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Nothing is refused first, and with the old key it is still there."""
+    pipe.valves = valves_for(sim)
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    old = received_reasoning(sim)
+    said = ["Hi", stored(first), "And now?"]
+    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+
+    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+
+    assert answered(second)
+    assert [request.status for request in sim.requests] == [200, 200]
+    assert sent_reasoning(sim) == []
+    pipe.valves = valves_for(sim)
+
+    await chunks_of(pipe, chat(*said), **answering("m-3"))
+
+    assert sent_reasoning(sim) == old
+
+
 @pytest.mark.parametrize("encryption", ["off", "on"])
 async def test_what_is_dead_stays_dead(
     encryption: str, pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """For every branch of the chat, for a new upload of the pipe, after a key change."""
-    pipe.valves = valves_for(sim, STORE_ENCRYPTION=encryption)
+    pipe.valves = valves_for(sim, STORE_ENCRYPTION=encryption, **NAMED)
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     said = ["Hi", stored(first), "And now?"]
-    pipe.valves = valves_for(sim, STORE_ENCRYPTION=encryption, API_KEY=OTHER_KEY)
+    pipe.valves = valves_for(sim, STORE_ENCRYPTION=encryption, **MOVED)
     await chunks_of(pipe, chat(*said), **answering("m-2"))
     uploaded = Pipe()
-    uploaded.valves = valves_for(sim, STORE_ENCRYPTION=encryption)
+    uploaded.valves = valves_for(sim, STORE_ENCRYPTION=encryption, **NAMED)
 
     again = await chunks_of(uploaded, chat(*said), **answering("m-3"))
 
@@ -122,7 +152,7 @@ async def test_one_result_heals_too(
 ) -> None:
     """Where nobody sees a status line."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+    pipe.valves = valves_for(sim, **MOVED)
     said = ["Hi", stored(first), "And now?"]
 
     result = await result_of(pipe, chat(*said), **answering("m-2"))
@@ -139,7 +169,7 @@ async def test_rounds_of_tools_go_on_without_what_was_refused(
 ) -> None:
     """The second round is not refused once more, and keeps the first one's thoughts."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+    pipe.valves = valves_for(sim, **MOVED)
     state = SimpleNamespace(state=SimpleNamespace())
     body = chat("Hi", stored(first), "sim:tool", tools=[TOOL])
     given = {**answering("m-2"), "__request__": state}
@@ -166,7 +196,7 @@ async def test_temporary_chat_heals_without_a_row(
     await chunks_of(pipe, body, **TEMPORARY, __request__=state)
     result = {"role": "tool", "tool_call_id": call_id_of(sim), "content": "18"}
     body["messages"].append(result)
-    pipe.valves = valves_for(sim, API_KEY=OTHER_KEY)
+    pipe.valves = valves_for(sim, **MOVED)
 
     second = await chunks_of(pipe, body, **TEMPORARY, __request__=state)
 
@@ -239,7 +269,7 @@ async def test_lessons_are_for_one_key_of_one_pipe(
     other.valves = valves_for(unverified)
     unverified.forget()
 
-    pipe.valves = valves_for(unverified, API_KEY=OTHER_KEY)
+    pipe.valves = valves_for(unverified, **MOVED)
     await chunks_of(pipe, chat("Hi"), **answering("m-2"))
     await chunks_of(other, chat("Hi"), **answering("m-3"))
 

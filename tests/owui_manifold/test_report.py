@@ -17,7 +17,8 @@ from openai_responses.errors import ApiError
 from openai_responses.run_events import Noted, RunEnded, Trace
 from openai_responses.usage import Usage
 from owui_manifold.caller import Caller
-from owui_manifold.job import Asked, Job, prepare_chat
+from owui_manifold.chat_job import prepare_chat
+from owui_manifold.job import Asked, Job
 from owui_manifold.report import (
     report_end,
     report_note,
@@ -25,7 +26,7 @@ from owui_manifold.report import (
     report_request,
     with_error_id,
 )
-from owui_manifold.valves import Valves
+from owui_manifold.valves import UserValves, Valves
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -81,6 +82,23 @@ async def test_request_is_told_by_its_shape(host: StandInHost) -> None:
     ]
 
 
+async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
+    """Of the body's keys, and of what the user chose for another model."""
+    body = chat(DIARY, temperature=1, seed=4711, max_tokens=100)
+    own = UserValves(VERBOSITY="low", REASONING_EFFORT="minimal")
+    job = await prepare_chat(asked_of(body, Valves(API_KEY=KEY), user_valves=own))
+
+    report_request(job)
+
+    assert lines_of(job)[1:] == [
+        (
+            "DEBUG",
+            "left out, not known to the API or not taken by the model: "
+            "reasoning.effort, seed, temperature",
+        )
+    ]
+
+
 async def test_request_of_a_plain_caller(host: StandInHost) -> None:
     """Nothing is kept, nothing is streamed."""
     job = await prepare_chat(asked(caller=Caller(MODEL, "user-1")))
@@ -112,6 +130,26 @@ async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
         ("DEBUG", "completed, 15 tokens, request id req_1"),
         ("DEBUG", "completed, request id req_1"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("removed", "level"),
+    [
+        ({"prefix_mismatch": 2, "turn_boundary": 1}, "WARNING"),
+        ({"turn_boundary": 3}, "DEBUG"),
+    ],
+)
+async def test_reasoning_that_the_api_left_out_is_told(
+    removed: dict[str, int], level: str, host: StandInHost
+) -> None:
+    """That past turns leave may be what was asked for."""
+    job = await job_of()
+
+    report_end(job, RunEnded(COMPLETED, trace=Trace("req_1", removed=removed)))
+
+    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+    told = f"the API left out earlier reasoning of the input: {counts}"
+    assert lines_of(job)[0] == (level, told)
 
 
 async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(

@@ -4,13 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from openai_responses.items import replayed
+from openai_responses.replay import replayed
 from owui_chat.messages import Answered, Called, Returned, Stretch
 from owui_manifold.rounds import (
     Round,
     continued_input,
     last_round,
     remember_round,
+    sources_so_far,
 )
 from run_sample import call, output, reasoning
 
@@ -45,6 +46,19 @@ def test_newest_round_counts() -> None:
 def test_first_round_follows_none(state: object) -> None:
     """Also where there is no request at all."""
     assert last_round(state, "m-1") is None
+
+
+def test_sources_of_the_round_before_are_counted() -> None:
+    """At first those that the host retrieved; it tells them again in every round."""
+    retrieved = {"document": ["x"], "metadata": [{"source": "kept.pdf"}]}
+    state, metadata = SimpleNamespace(), {"sources": [retrieved]}
+
+    assert sources_so_far(state, "m-1", metadata) == ["kept.pdf"]
+    assert sources_so_far(None, "m-1", {"sources": None}) == []
+
+    cited = ("kept.pdf", "https://a.example")
+    remember_round(state, "m-1", Round((), (), (), cited))
+    assert sources_so_far(state, "m-1", metadata) == cited
 
 
 def test_round_of_another_version_is_none() -> None:

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from openai_responses.approvals import Approver
-from openai_responses.calls import CallLimits
 from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Network
 from openai_responses.errors import InvalidRequest
 from openai_responses.request import Settings
 from openai_responses.retries import RetryPolicy
+from openai_responses.toolset import CallLimits
 from owui_manifold.learned import Learned
 from owui_manifold.settings import (
     chosen_settings,
@@ -308,7 +308,7 @@ def test_level_of_the_log_is_the_users_for_its_own_chats(
 
 
 def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key in use, the proxy and its password, the seal, each header."""
+    """The keys, the proxy and its password, the seal, each header."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
     given = valves(
         API_KEY="",
@@ -317,8 +317,9 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         EXTRA_HEADERS='{"X-One": "first", "X-Two": "second"}',
     )
 
-    assert set(secrets_of(given)) == {
+    assert set(secrets_of(given, UserValves(API_KEY=" sk-own\n"))) == {
         "sk-environment",
+        "sk-own",
         "http://ada:hunter%2F2@proxy:1",
         "hunter/2",
         "long and random",
@@ -329,17 +330,19 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
     """Whoever mistyped them meant them."""
-    assert "X-Team: hunter2" in secrets_of(valves(EXTRA_HEADERS="X-Team: hunter2"))
+    assert "X-Team: hunter2" in secrets_of(
+        valves(EXTRA_HEADERS="X-Team: hunter2"), UserValves()
+    )
 
 
 @pytest.mark.parametrize("proxy", ["ada:hunter2@proxy", "http://[", "http://proxy:1"])
 def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
     """Also one that is no address."""
-    assert secrets_of(valves(PROXY=proxy)) == ["sk-1", proxy]
+    assert secrets_of(valves(PROXY=proxy), UserValves()) == ["sk-1", proxy]
 
 
 def test_nothing_set_is_no_secret() -> None:
     """An empty text would be found everywhere."""
     blank = valves(API_KEY=" ", PROXY=" ", EXTRA_HEADERS='{"X-Team": " "}')
 
-    assert secrets_of(blank) == []
+    assert secrets_of(blank, UserValves(API_KEY=" ")) == []

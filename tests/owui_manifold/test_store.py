@@ -2,11 +2,15 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from openai_responses.errors import InvalidRequest
+from owui_chat.kept_cards import KeptCards
+from owui_chat.pruning import MAX_STORED_KB
+from owui_chat.shown import ShownItems
 from owui_chat.stored import Record, message_key, read_records, write_records
 from owui_manifold.caller import Caller
 from owui_manifold.sealing import Seal, is_sealed
@@ -319,3 +323,121 @@ async def test_list_that_is_none_buries_nothing(dead: Any, host: StandInHost) ->
     host.chats.rows["chat-1"] = Row("user-1", {FIRST: value})
 
     assert (await opened()).records == {"1" * 26: mixed("1")}
+
+
+# ------------------------------------------------------- the carrier `output`
+
+IN_OUTPUT = Valves(HISTORY_CARRIER="output")
+
+
+def answered(host: StandInHost, store: ChatStore, message_id: str = "m-1") -> None:
+    """Let the host store an answer with all that the store has given to it."""
+    cards = KeptCards(shown := ShownItems())
+    for kept in store.unshown():
+        [*_] = cards.show(kept, {})
+    history = {"messages": {message_id: {"output": shown.items}}}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": history})
+
+
+@pytest.mark.parametrize(
+    "valves",
+    [IN_OUTPUT, Valves(HISTORY_CARRIER="output", STORE_ENCRYPTION="on")],
+    ids=["clear", "sealed"],
+)
+async def test_answer_itself_holds_what_is_kept(
+    valves: Valves, host: StandInHost
+) -> None:
+    """Nothing is written; it is read whatever the valve says later."""
+    store = await opened(valves=valves)
+
+    assert await store.write(record("1"))
+    answered(host, store)
+
+    assert store.unshown() == []
+    assert host.chats.writes == []
+    stored = str(host.chats.rows["chat-1"].chat)
+    assert ("sealed-1" in stored) is (valves is IN_OUTPUT)
+    for later in (valves, PLAIN):
+        found = (await opened(LATER, later)).records
+        assert found == {"1" * 26: record("1")}
+
+
+async def test_buried_reasoning_is_noted_in_the_answer(host: StandInHost) -> None:
+    """At once, for an answer that may keep nothing more."""
+    first = await opened(valves=IN_OUTPUT)
+    await first.write(mixed("1"))
+    answered(host, first)
+    refused = await opened(LATER, IN_OUTPUT)
+
+    await refused.bury_reasoning()
+    [noted] = refused.unshown()
+
+    assert noted.value["dead"] == ["1" * 26]
+    assert noted.value["items"] == {}
+    assert host.chats.writes == []
+
+
+async def test_nothing_to_bury_gives_nothing_to_the_answer(host: StandInHost) -> None:
+    """A refusal may have another cause."""
+    store = await opened(valves=IN_OUTPUT)
+
+    await store.bury_reasoning()
+
+    assert store.unshown() == []
+
+
+# ---------------------------------------------------------------- tidying up
+
+
+@pytest.mark.parametrize("valves", [PLAIN, SEALING])
+async def test_items_of_deleted_messages_go_with_the_next_write(
+    valves: Valves, host: StandInHost
+) -> None:
+    """In one write, sealed as the rest; those of the others stay."""
+    for message_id, name in (("m-0", "0"), ("m-1", "1")):
+        caller = replace(CALLER, message_id=message_id)
+        await (await opened(caller, valves)).write(record(name, message_id))
+    row = host.chats.rows["chat-1"]
+    messages = {"m-1": {"done": True}, "m-2": {"done": False}}
+    row.chat = {**row.chat, "history": {"messages": messages}}
+    writes = len(host.chats.writes)
+
+    store = await opened(LATER, valves)
+    assert await store.write(record("2", "m-2"))
+    assert await store.write(record("3", "m-2"))
+
+    assert [sorted(write) for write in host.chats.writes[writes:]] == [
+        sorted([message_key("m-0"), SECOND]),
+        [SECOND],
+    ]
+    left = (await opened(LATER, valves)).records
+    assert sorted(left) == ["1" * 26, "2" * 26, "3" * 26]
+
+
+async def test_chat_keeps_no_more_than_its_room(host: StandInHost) -> None:
+    """The oldest go; the answer's own never do."""
+    caller = replace(CALLER, message_id="m-0")
+    sealed = {**reasoning("0"), "encrypted_content": "x" * (MAX_STORED_KB * 1024)}
+    old = Record("0" * 26, "f.gpt-5.2", 0, (sealed,), "m-0", ORIGIN)
+    await (await opened(caller)).write(old)
+    row = host.chats.rows["chat-1"]
+    row.chat = {**row.chat, "history": {"messages": {"m-0": {"done": True}}}}
+
+    assert await (await opened(LATER)).write(record("2", "m-2"))
+
+    assert list((await opened(LATER)).records) == ["2" * 26]
+
+
+async def test_refused_write_is_tidied_up_later(host: StandInHost) -> None:
+    """Nothing is taken for done that was not."""
+    await (await opened()).write(record("1"))
+    row = host.chats.rows["chat-1"]
+    row.chat = {**row.chat, "history": {"messages": {"m-2": {}}}}
+    store = await opened(LATER)
+    host.chats.is_full = True
+    assert not await store.write(record("2", "m-2"))
+    host.chats.is_full = False
+
+    assert await store.write(record("3", "m-2"))
+
+    assert list((await opened(LATER)).records) == ["3" * 26]

@@ -6,10 +6,17 @@ import pytest
 from pydantic import ValidationError
 
 from openai_responses.models import REASONING_EFFORTS, resolve_model
-from owui_manifold.valves import UserValves, Valves, clamped
+from owui_manifold.network_valves import clamped
+from owui_manifold.valves import UserValves, Valves
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
-PASSWORDS = {"API_KEY", "EXTRA_HEADERS", "PROXY", "STORE_ENCRYPTION_KEY"}
+PASSWORDS = {
+    "API_KEY",
+    "EXTRA_HEADERS",
+    "PROXY",
+    "REMOTE_MCP_SERVERS_JSON",
+    "STORE_ENCRYPTION_KEY",
+}
 
 
 def test_defaults_are_ready_for_a_key() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from picture_sample import PIXEL
 from simulator.accounts import ACCOUNTS, KEY
 from simulator.answering import Asker, Responder
 from simulator.profiles import PROFILES
@@ -54,7 +55,7 @@ VALID: dict[str, Any] = {
                 {"type": "input_text", "text": "x"},
                 {
                     "type": "input_image",
-                    "image_url": "data:image/png;base64,AA==",
+                    "image_url": PIXEL,
                     "detail": "auto",
                 },
             ],

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from openai.types.shared import ResponsesModel
 
+from picture_sample import PNG, data_url
 from simulator.models import MODELS, family_of, is_retired
 
 SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}, {"top_logprobs": 2}]
@@ -303,7 +304,7 @@ async def test_too_long_an_input(client: Any) -> None:
     """An input beyond the context gets context_length_exceeded; pictures are no text."""
     text = "word " * 250_000
     error = await rejected(client, "gpt-5.2", input=text)
-    picture = f"data:image/png;base64,{'A' * 1_500_000}"
+    picture = data_url(PNG + bytes(1_100_000), "image/png")
     part = {"type": "input_image", "image_url": picture, "detail": "auto"}
     seen = await client.post(client.body([{"role": "user", "content": [part]}]))
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from picture_sample import PIXEL
+
 pytestmark = pytest.mark.asyncio
 
 FUNCTION = {
@@ -328,7 +330,7 @@ ACCEPTED = [
                 "content": [
                     {
                         "type": "input_image",
-                        "image_url": "data:image/png;base64,AA==",
+                        "image_url": PIXEL,
                         "detail": "auto",
                     }
                 ],

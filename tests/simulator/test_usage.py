@@ -112,3 +112,14 @@ def test_the_longest_of_several_counts() -> None:
 
     assert cache.read("k", b"a" * 7000 + b"c") == 1664
     assert count_tokens("four") == 1
+
+
+def test_sealed_reasoning_counts_where_it_is_whole() -> None:
+    """What is given back unchanged is read from the cache, its thoughts included."""
+    cache = PromptCache()
+    sealed = b'"gAAAA' + b"x" * 400 + b'"'
+    cache.read("k", b"a" * 8192 + sealed + b"b")
+
+    assert cache.read("k", b"a" * 8192 + 2 * sealed) == 2048
+    assert cache.read("k", b"a" * 8192 + 2 * sealed) == 2176
+    assert cache.read("k", b"a" * 8192 + b'"gAAAAy"') == 2048

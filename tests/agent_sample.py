@@ -1,0 +1,137 @@
+"""Questions to the agent, with a model that is written down, for tests."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from gpt5_agent.asked import AgentAsked, OwnTools
+from gpt5_agent.events import AgentEvent, ExecutionEnded, Metadata, StateChanged
+from gpt5_agent.ports import Generation
+from gpt5_agent.strategy import run_agent
+from gpt5_agent.thoughts import answer_text
+from openai_responses.endings import CUT, Ending
+from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item, is_call
+from openai_responses.run_events import CallAnswered, RunEnded, RunEvent
+from openai_responses.transport import Connections
+from run_sample import call, run_of
+
+Json = dict[str, Any]
+CITY: Json = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+}
+ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1")
+
+
+class WeatherTool:
+    """A tool of the agent's own that notes what it was called with."""
+
+    def __init__(self, name: str = "get_weather", failing: bool = False) -> None:
+        self.name = name
+        self.description = "Say how the weather is."
+        self.args: Mapping[str, Any] = CITY
+        self.called: list[Json] = []
+        self._failing = failing
+
+    async def execute(self, args: Json) -> object:
+        """Say that it rains."""
+        self.called.append(args)
+        if self._failing:
+            raise ValueError("the password is hunter2")
+        return f"Rain in {args['city']}."
+
+
+def host_tool(name: str = "host_weather") -> Json:
+    """A tool that Open WebUI runs, as it stands in a body."""
+    function = {"name": name, "description": "Weather.", "parameters": CITY}
+    return {"type": "function", "function": function}
+
+
+def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
+    """A call of a tool."""
+    return {**call(str(number), f'{{"city":"{city}"}}'), "name": name}
+
+
+class ScriptedProvider:
+    """A model whose answers are written down; `asked` is what it was given."""
+
+    def __init__(self, *answers: Sequence[Item]) -> None:
+        self._answers = list(answers)
+        self.asked: list[tuple[list[Item], list[str]]] = []
+
+    async def generate(
+        self, history: Sequence[Item], tools: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent | Generation, None]:
+        """Yield the next answer; one that is empty breaks off."""
+        names = [str(tool["name"]) for tool in tools]
+        self.asked.append((list(history), names))
+        answer = self._answers.pop(0)
+        *events, ended = run_of(*answer)
+        assert isinstance(ended, RunEnded)
+        if not answer:
+            yield Generation(True, ended=replace(ended, ending=CUT))
+            return
+        for event in events:
+            yield event
+        found = tuple(filter(is_call, ended.output))
+        text = answer_text(ended.output)
+        yield Generation(not found, found, text, ended=ended)
+
+
+def question(*tools: Any, said: str = "Weather?", **more: Any) -> AgentAsked:
+    """A question with tools of the agent's own."""
+    own = more.pop("own", OwnTools(tools=tools))
+    messages = more.pop("messages", [{"role": "user", "content": said}])
+    return AgentAsked(
+        strategy="gpt5_function_calling",
+        model=more.pop("model", "gpt-5"),
+        messages=messages,
+        body=more.pop("body", {}),
+        endpoint=more.pop("endpoint", ENDPOINT),
+        connections=more.pop("connections", Connections()),
+        own=own,
+        **more,
+    )
+
+
+async def events_of(
+    asked: AgentAsked, provider: ScriptedProvider | None = None
+) -> list[AgentEvent]:
+    """All that the agent reports; its end is told once."""
+    ended: list[Metadata] = []
+    told = replace(asked, ended=ended.append)
+    if provider is None:
+        events = run_agent(told)
+    else:
+        events = run_agent(told, lambda _asked, _prepared: provider)
+    async with aclosing(events):
+        found = [event async for event in events]
+    shown = [one.metadata for one in found if isinstance(one, ExecutionEnded)]
+    assert len([one for one in found if isinstance(one, RunEnded)]) == 1
+    assert len(ended) == len(shown) <= 1
+    return found
+
+
+def answered(events: Sequence[AgentEvent]) -> list[object]:
+    """The outputs of the calls that the agent answered."""
+    return [one.item["output"] for one in events if isinstance(one, CallAnswered)]
+
+
+def states(events: Sequence[AgentEvent]) -> list[str]:
+    """What the agent did, one after the other."""
+    return [one.state for one in events if isinstance(one, StateChanged)]
+
+
+def ending_of(events: Sequence[AgentEvent]) -> Ending:
+    """How the run ended."""
+    [ended] = [one for one in events if isinstance(one, RunEnded)]
+    return ended.ending
+
+
+def metadata_of(events: Sequence[AgentEvent]) -> Metadata:
+    """What the answer took."""
+    [ended] = [one for one in events if isinstance(one, ExecutionEnded)]
+    return ended.metadata

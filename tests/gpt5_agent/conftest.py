@@ -1,0 +1,34 @@
+"""What the tests of the agent share."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from host_functions import HostFunctions, run_host_functions
+from openai_responses.transport import Connections
+from simulator import Simulator
+
+
+@pytest_asyncio.fixture
+async def connections() -> AsyncIterator[Connections]:
+    """Return connections that are closed after the test."""
+    opened = Connections()
+    yield opened
+    await opened.close()
+
+
+@pytest_asyncio.fixture
+async def sim() -> AsyncIterator[Simulator]:
+    """Return a strict server."""
+    async with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture(scope="session")
+def host_functions(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[HostFunctions]:
+    """Return the real Open WebUI's functions, in a process for all tests."""
+    with run_host_functions(tmp_path_factory.mktemp("open-webui")) as functions:
+        yield functions

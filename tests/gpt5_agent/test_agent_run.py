@@ -1,0 +1,316 @@
+"""The agent over the wire: requests that a strict server takes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from agent_sample import (
+    WeatherTool,
+    answered,
+    ending_of,
+    events_of,
+    host_tool,
+    metadata_of,
+    question,
+)
+from gpt5_agent.asked import AgentAsked, AgentLimits, Persona
+from gpt5_agent.events import AgentEvent, NewMessage, SourceGiven
+from gpt5_agent.policy import build_system_instruction
+from gpt5_agent.presets import Preset
+from gpt5_agent.task import task_request
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import message_text
+from openai_responses.origin import Origin
+from openai_responses.request import Settings
+from openai_responses.run import run
+from openai_responses.run_events import Noted, RunEnded
+from openai_responses.transport import Connections
+from owui_chat.details import turn_details
+from run_sample import message, reasoning
+from runs import limits, simulated
+from simulator import Simulator
+
+pytestmark = pytest.mark.asyncio
+
+HELLO = message("1", "Hello.")
+
+
+class Desk:
+    """Asks the agent, with a strict server behind it."""
+
+    def __init__(self, sim: Simulator, connections: Connections) -> None:
+        self.sim = sim
+        self.tool = WeatherTool()
+        self._to = {"endpoint": simulated(sim), "connections": connections}
+
+    def asked(self, said: str, **more: Any) -> AgentAsked:
+        """A question with a tool of the agent's own, at medium effort."""
+        usual: dict[str, Any] = {
+            "settings": Settings(effort="medium", summary="auto"),
+            "limits": limits(),
+        }
+        return question(self.tool, said=said, **{**self._to, **usual, **more})
+
+    async def ask(self, said: str, **more: Any) -> list[AgentEvent]:
+        """All that the agent reports."""
+        return await events_of(self.asked(said, **more))
+
+    @property
+    def bodies(self) -> Sequence[Any]:
+        """What was sent."""
+        return [request.body for request in self.sim.requests]
+
+
+@pytest.fixture
+def desk(sim: Simulator, connections: Connections) -> Desk:
+    """Return a desk."""
+    return Desk(sim, connections)
+
+
+async def test_rounds_are_one_growing_request(desk: Desk) -> None:
+    """What is sent later begins with what was sent before; the tools stay."""
+    events = await desk.ask("sim:tool-twice")
+
+    assert len(desk.bodies) == 3
+    assert answered(events) == ["Rain in Zürich."] * 2
+    for before, after in pairwise(desk.bodies):
+        assert after["input"][: len(before["input"])] == before["input"]
+        assert (after["tools"], after["instructions"]) == (
+            before["tools"],
+            before["instructions"],
+        )
+    told = metadata_of(events)
+    assert (told.ending, told.rounds, told.tool_calls) == ("completed", 3, 2)
+    assert told.usage.reasoning > 0
+    assert any(isinstance(event, NewMessage) for event in events)
+
+
+@pytest.mark.parametrize(
+    "stream", ["unknown-events", "early-delta", "no-part-done", "keepalive"]
+)
+async def test_r11_chunks_that_are_missing_or_unknown_are_skipped(
+    stream: str, desk: Desk
+) -> None:
+    """The answer is whole all the same."""
+    events = await desk.ask(f"sim:{stream}")
+
+    [told] = [event for event in events if isinstance(event, NewMessage)]
+    assert told.content
+    assert ending_of(events).kind == "completed"
+
+
+async def test_r32_null_is_no_content(desk: Desk) -> None:
+    """Clients send it beside tool calls."""
+    call = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
+    tool_call = {"id": "call_1", "type": "function", "function": call}
+    messages = [
+        {"role": "system", "content": None},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [tool_call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": None},
+    ]
+
+    events = await desk.ask("", messages=messages)
+
+    assert ending_of(events).kind == "completed"
+    [body] = desk.bodies
+    assert [item["type"] for item in body["input"]] == [
+        "message",
+        "function_call",
+        "function_call_output",
+    ]
+
+
+async def test_r10_last_answer_keeps_the_tools_and_may_call_none(desk: Desk) -> None:
+    """The prompt cache lives on them."""
+    events = await desk.ask("sim:tool-forever", budget=AgentLimits(iterations=2))
+
+    assert [body.get("tool_choice") for body in desk.bodies] == [None, None, "none"]
+    assert all(body["tools"] == desk.bodies[0]["tools"] for body in desk.bodies)
+    assert len(desk.tool.called) == 1
+    assert "Maximum iteration limit (2) reached" in str(answered(events))
+    assert ending_of(events).kind == "completed"
+
+
+async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
+    """Guide, valve, chat; policies, overrides; then what there is to read."""
+    guide = Preset("You sail.", temperature=0.5)
+    persona = Persona("Be brief.", '{"extra_policy": "Last."}', guide=guide)
+    messages = [
+        {"role": "system", "content": "In German."},
+        {"role": "user", "content": "Old words."},
+    ]
+
+    events = await desk.ask(
+        "", messages=messages, persona=persona, query="Weather?", context="It froze."
+    )
+
+    [body] = desk.bodies
+    base = "You sail.\n\nBe brief.\n\nIn German."
+    policies = build_system_instruction(base, '{"extra_policy": "Last."}')
+    entry = '<entry name="Context 1">\nIt froze.\n</entry>'
+    assert body["instructions"] == f"{policies}\n\n<context>\n{entry}\n</context>"
+    assert body["input"][0]["content"] == [{"type": "input_text", "text": "Weather?"}]
+    assert "temperature" not in body
+    assert [e.name for e in events if isinstance(e, SourceGiven)] == ["Context 1"]
+
+
+async def test_temperature_of_a_guide_goes_where_the_model_takes_it(
+    desk: Desk,
+) -> None:
+    """The caller's own wins."""
+    persona = Persona(guide=Preset("You sail.", temperature=0.5))
+    plain = {"model": "gpt-4.1", "settings": Settings(), "persona": persona}
+
+    await desk.ask("Hi", **plain)
+    await desk.ask("Hi", body={"temperature": 0.1}, **plain)
+
+    assert [body["temperature"] for body in desk.bodies] == [0.5, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("choice", "later"),
+    [
+        ("required", None),
+        ({"type": "function", "function": {"name": "get_weather"}}, None),
+        ("none", "none"),
+        (
+            {
+                "type": "allowed_tools",
+                "mode": "required",
+                "tools": [{"type": "function", "name": "get_weather"}],
+            },
+            {
+                "type": "allowed_tools",
+                "mode": "auto",
+                "tools": [{"type": "function", "name": "get_weather"}],
+            },
+        ),
+    ],
+)
+async def test_tool_that_had_to_be_called_has_been_after_a_round(
+    choice: object, later: object, desk: Desk
+) -> None:
+    """What is forbidden stays so."""
+    await desk.ask("sim:tool", body={"tool_choice": choice})
+
+    choices = [body.get("tool_choice") for body in desk.bodies]
+    assert choices[-1] == later
+
+
+async def test_nothing_is_sent_twice_after_a_tool_ran(desk: Desk) -> None:
+    """What it did cannot be undone; before that a busy server is asked again."""
+    busy = "sim:503,retry-after-ms=1"
+    call = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
+    messages = [
+        {"role": "user", "content": busy},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+    ]
+
+    first = await desk.ask(busy, limits=limits(retries=1))
+    count = len(desk.bodies)
+    second = await desk.ask("", limits=limits(retries=1), messages=messages)
+
+    assert (count, len(desk.bodies)) == (2, 3)
+    assert ending_of(first).kind == ending_of(second).kind == "refused"
+
+
+async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
+    """Not in later rounds either."""
+    turn = [{**reasoning("1"), "encrypted_content": "gAAAA-not-ours"}, HELLO]
+    pairs = [(item, message_text(item)) for item in turn]
+    details = turn_details("1", pairs, Origin("gpt-5", "127.0.0.1"), {})
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello.", "reasoning_details": details},
+        {"role": "user", "content": "sim:tool"},
+    ]
+
+    events = await desk.ask("", messages=messages)
+
+    sent = ["gAAAA-not-ours" in str(body["input"]) for body in desk.bodies]
+    assert sent == [True, False, False]
+    assert [e.cause for e in events if isinstance(e, Noted)] == ["reasoning"]
+    assert ending_of(events).kind == "completed"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"messages": []}, "There is no message to answer"),
+        ({"body": {"tool_choice": "required", "tools": [{"function": {}}]}}, "no name"),
+        (
+            {"persona": Persona(guide=Preset("A.", memory_policy="vector-db"))},
+            "vector-db",
+        ),
+        ({"messages": ["no message"]}, "not an object with a role"),
+    ],
+)
+async def test_r25_what_cannot_be_asked_is_an_ending(
+    more: dict[str, Any], words: str, desk: Desk
+) -> None:
+    """With a sentence; nothing is sent, nothing raised."""
+    events = await desk.ask("Hi", **more)
+
+    assert ending_of(events).kind == "invalid"
+    assert words in ending_of(events).sentence
+    assert desk.bodies == []
+
+
+async def test_host_tools_are_offered_beside_our_own(desk: Desk) -> None:
+    """A name that the API forbids is sent as another one."""
+    await desk.ask("Hi", body={"tools": [host_tool("host weather")]})
+
+    [body] = desk.bodies
+    names = [tool["name"] for tool in body["tools"]]
+    assert names[1] == "get_weather"
+    assert names[0].startswith("host_weather_")
+
+
+async def test_task_is_a_short_request_without_tools(
+    desk: Desk, connections: Connections, sim: Simulator
+) -> None:
+    """No policies, no memory, no reasoning (R28)."""
+    asked = desk.asked("Make a title.", body={"tools": [host_tool()], "stream": True})
+
+    request = task_request(asked, "title_generation")
+    events = run(request, simulated(sim), connections, asked.limits)
+    ended = [event async for event in events][-1]
+
+    assert isinstance(ended, RunEnded)
+    assert ended.ending.kind == "completed"
+    [body] = desk.bodies
+    assert not {"tools", "instructions", "include"} & body.keys()
+    assert body["stream"] is False
+    assert body["reasoning"] == {"effort": "minimal"}
+    with pytest.raises(InvalidRequest):
+        task_request(replace(asked, messages=[]), "title_generation")
+
+
+@pytest.mark.parametrize(
+    ("model", "said", "form"),
+    [
+        ("gpt-5", 'JSON format: { "title": "..." }', "json_schema"),
+        ("gpt-5", "A title, as plain text.", None),
+        ("somebody-s-own", 'JSON format: { "title": "..." }', None),
+    ],
+)
+async def test_task_that_is_read_as_json_is_held_to_it(
+    desk: Desk, model: str, said: str, form: str | None
+) -> None:
+    """What the chat wants of its answers, a title does not (R28)."""
+    body = {"response_format": {"type": "json_object"}, "verbosity": "high"}
+    asked = replace(desk.asked(said, body=body), model=model)
+
+    text = task_request(asked, "title_generation").text or {}
+
+    assert text.get("format", {}).get("type") == form
+    assert "verbosity" not in text

@@ -1,0 +1,233 @@
+"""A sync reader of asynchronous work: order, beats, the lease, the end."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from gpt5_agent.bridge import BEAT, Bridge, Piece, Reading
+
+LAST: Piece = {"error": "stopped"}
+
+
+class Work:
+    """Asynchronous work that can be seen from outside."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.closed = threading.Event()
+        self.at_ends = 0
+
+    async def pieces(self, *texts: str, then: str = "") -> AsyncGenerator[Piece, None]:
+        """Yield `texts`; then end, be silent, or raise."""
+        try:
+            self.begun.set()
+            for text in texts:
+                yield text
+            if then == "silence":
+                await asyncio.Event().wait()
+            if then == "failure":
+                raise ValueError("broken")
+        finally:
+            self.closed.set()
+
+    async def flood(self) -> AsyncGenerator[Piece, None]:
+        """Yield without an end."""
+        try:
+            self.begun.set()
+            while True:
+                yield "more"
+                await asyncio.sleep(0)
+        finally:
+            self.closed.set()
+
+    async def at_end(self) -> None:
+        """What the bridge awaits last."""
+        self.at_ends += 1
+
+
+@pytest.fixture
+def work() -> Work:
+    """Nothing has begun."""
+    return Work()
+
+
+@pytest.fixture
+def bridge(work: Work) -> Iterator[Bridge]:
+    """A bridge that beats fast."""
+    opened = Bridge(LAST, work.at_end, lease_seconds=120, beat_seconds=0.02)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def hasty(work: Work) -> Iterator[Bridge]:
+    """A bridge that forgets a reader fast."""
+    opened = Bridge(LAST, work.at_end, lease_seconds=0.2, beat_seconds=0.02)
+    yield opened
+    opened.close()
+
+
+def agents() -> list[threading.Thread]:
+    """The threads of bridges that are still there."""
+    return [thread for thread in threading.enumerate() if thread.name == "agent"]
+
+
+def without_beats(reading: Reading) -> list[Piece]:
+    """All pieces of an answer."""
+    return [piece for piece in reading if piece != BEAT]
+
+
+def test_pieces_arrive_in_order(bridge: Bridge, work: Work) -> None:
+    """What the work yields is what the reader gets, then the end, again and again."""
+    reading = bridge.read(work.pieces("one", "two", "three"))
+
+    assert without_beats(reading) == ["one", "two", "three"]
+    assert list(reading) == []
+    assert work.closed.is_set()
+
+
+def test_a_reading_is_no_generator(bridge: Bridge, work: Work) -> None:
+    """The server puts an end of its own behind a generator."""
+    reading = bridge.read(work.pieces())
+
+    assert not hasattr(reading, "send")
+    assert list(reading) == []
+
+
+def test_silence_beats(bridge: Bridge, work: Work) -> None:
+    """A reader is never kept waiting for longer than a beat."""
+    reading = bridge.read(work.pieces("one", then="silence"))
+
+    assert next(reading) == "one"
+    assert [next(reading) for _ in range(3)] == [BEAT] * 3
+    assert not work.closed.is_set()
+
+
+@pytest.mark.parametrize("seen", [0, 1])
+def test_a_reader_who_left_ends_silent_work(
+    hasty: Bridge, work: Work, seen: int
+) -> None:
+    """Without a pull for the time of the lease it is cancelled, also without a first."""
+    reading = hasty.read(work.pieces("one", then="silence"))
+    for _ in range(seen):
+        next(reading)
+
+    assert work.closed.wait(20)
+
+
+def test_a_reader_who_left_ends_work_that_goes_on(hasty: Bridge, work: Work) -> None:
+    """Pieces that nobody pulls do not renew the lease."""
+    next(hasty.read(work.flood()))
+
+    assert work.closed.wait(20)
+
+
+def test_a_reader_who_stays_outlives_the_lease(work: Work) -> None:
+    """A pull renews it, also one that waits for longer than it lasts."""
+    bridge = Bridge(LAST, work.at_end, lease_seconds=1.0, beat_seconds=1.3)
+    reading = bridge.read(work.pieces(then="silence"))
+
+    assert next(reading) == BEAT
+    assert not work.closed.is_set()
+    bridge.close()
+
+
+def test_a_failure_ends_the_answer(bridge: Bridge, work: Work) -> None:
+    """Work that raises has told all that it will."""
+    reading = bridge.read(work.pieces("one", then="failure"))
+
+    assert without_beats(reading) == ["one"]
+
+
+def test_closing_tells_open_readers(bridge: Bridge, work: Work) -> None:
+    """An answer that is cut off by us says so; its work ends first."""
+    reading = bridge.read(work.pieces("one", then="silence"))
+    assert next(reading) == "one"
+
+    bridge.close()
+
+    assert work.closed.is_set()
+    assert without_beats(reading) == [LAST]
+
+
+def test_nothing_is_left_after_closing(work: Work) -> None:
+    """The thread is gone, the last work was done once, a second close does nothing."""
+    before = len(agents())
+    bridge = Bridge(LAST, work.at_end)
+    assert len(agents()) == before
+    bridge.read(work.pieces(then="silence"))
+    assert len(agents()) == before + 1
+
+    bridge.close()
+    bridge.close()
+
+    assert len(agents()) == before
+    assert work.at_ends == 1
+
+
+def test_an_unused_bridge_closes(work: Work) -> None:
+    """A pipeline that nobody asked has no thread to end."""
+    Bridge(LAST, work.at_end).close()
+
+    assert work.at_ends == 0
+
+
+def test_work_after_closing_is_refused(bridge: Bridge, work: Work) -> None:
+    """A question that comes late starts no thread that nobody would end."""
+    bridge.close()
+
+    with pytest.raises(RuntimeError, match="closed"):
+        bridge.read(work.pieces("one"))
+    assert not work.begun.is_set()
+
+
+def test_a_result_is_waited_for(bridge: Bridge) -> None:
+    """Work without pieces hands over what it comes to."""
+
+    async def answer() -> int:
+        await asyncio.sleep(0)
+        return 42
+
+    assert bridge.wait_for(answer()) == 42
+
+
+def test_closing_ends_a_wait(bridge: Bridge, work: Work) -> None:
+    """Who waits for a result is not left waiting."""
+
+    async def forever() -> None:
+        work.begun.set()
+        await asyncio.Event().wait()
+
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(bridge.wait_for, forever())
+        assert work.begun.wait(20)
+        bridge.close()
+        with pytest.raises(CancelledError):
+            waiting.result(20)
+
+
+def test_many_readers_share_one_thread(work: Work) -> None:
+    """A hundred answers at once, each pulled by a thread of its own, stay apart."""
+    bridge = Bridge(LAST, work.at_end, lease_seconds=120)
+    meet = threading.Barrier(100)
+
+    async def answer(number: int) -> AsyncGenerator[Piece, None]:
+        for part in range(20):
+            await asyncio.sleep(0)
+            yield f"{number}/{part}"
+
+    def read(number: int) -> list[Any]:
+        reading = bridge.read(answer(number))
+        meet.wait(60)
+        return without_beats(reading)
+
+    with ThreadPoolExecutor(100) as threads:
+        answers = list(threads.map(read, range(100)))
+
+    assert answers == [[f"{n}/{part}" for part in range(20)] for n in range(100)]
+    assert len(agents()) == 1
+    bridge.close()

@@ -1,0 +1,518 @@
+"""Rounds in which Open WebUI runs the tools, or asks a person: nothing is kept here."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from agent_sample import (
+    ScriptedProvider,
+    WeatherTool,
+    answered,
+    calls,
+    host_tool,
+    metadata_of,
+    question,
+    states,
+)
+from gpt5_agent.asked import AgentLimits, OwnTools, Persona
+from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
+from gpt5_agent.guard import REPEATED
+from gpt5_agent.preparation import prepare_agent
+from host_chat import HostChat
+from host_functions import HostFunctions
+from openai_responses.approvals import Approver, read_rules
+from openai_responses.items import Item, is_call, is_call_output, is_reasoning
+from openai_responses.replay import given_back
+from openai_responses.tool_names import ToolNames
+from openai_responses.usage import Usage
+from run_sample import message, reasoning, without
+from skipping_loop import run_skipping
+
+Json = dict[str, Any]
+SAID = message("9", "It rains.", "final_answer")
+BODY = {"tools": [host_tool("host_weather"), host_tool("host_news")]}
+
+
+def looking(number: int, *tools: str, city: str = "") -> list[Item]:
+    """An answer that thinks, says what it does, then calls tools."""
+    asks = [
+        calls(tool, 10 * number + place, city or f"Bern {number}")
+        for place, tool in enumerate(tools or ("host_weather",))
+    ]
+    return [reasoning(str(number)), message(str(number), f"Look {number}."), *asks]
+
+
+def chat_of(
+    host: HostFunctions, *answers: list[Item], tools: Any = (), **more: Any
+) -> HostChat:
+    """A chat whose model gives these answers."""
+    held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
+    rules = read_rules(more.pop("rules", ""))
+    own = OwnTools(tools=tools, approver=Approver(rules), asks_in_chat=True)
+    asked = question(own=own, body=BODY, **more)
+    return HostChat(host, asked, ScriptedProvider(*answers), **held)
+
+
+def assert_prefixes(chat: HostChat) -> None:
+    """Each request begins with the one before, byte for byte."""
+    histories = [history for history, _ in chat.provider.asked]
+    for before, after in pairwise(histories):
+        assert after[: len(before)] == before
+
+
+# ---------------------------------------------------------------- delegation
+
+
+@pytest.mark.parametrize("emits", [True, False])
+def test_round_trip_sends_what_was_sent_and_what_came_of_it(
+    emits: bool, host_functions: HostFunctions
+) -> None:
+    """Two calls of the host's, then the answer; a later turn goes on from there."""
+    chat = chat_of(
+        host_functions,
+        looking(1, "host_weather", "host_news"),
+        looking(2),
+        [reasoning("3"), SAID],
+        [SAID],
+        emits_thoughts=emits,
+    )
+
+    async def work() -> None:
+        events = await chat.say("Weather?")
+        assert NewMessage("It rains.") in events
+        await chat.say("And now?")
+
+    run_skipping(work())
+
+    assert chat.ran == ["host_weather", "host_news", "host_weather"]
+    assert_prefixes(chat)
+    [*_, last] = [history for history, _ in chat.provider.asked]
+    expected = [
+        *given_back(looking(1, "host_weather", "host_news"), with_reasoning=True),
+        *[item for item in last if item.get("call_id") in ("call_10", "call_11")][2:],
+        *given_back(looking(2), with_reasoning=True),
+        *[item for item in last if item.get("call_id") == "call_20"][1:],
+        *given_back([reasoning("3"), SAID], with_reasoning=True),
+    ]
+    assert last[1:-1] == expected
+
+
+def test_run_goes_on_until_the_host_has_answered(
+    host_functions: HostFunctions,
+) -> None:
+    """Only the last call of the agent ends the answer."""
+    chat = chat_of(host_functions, looking(1), [SAID])
+
+    events = run_skipping(chat.say("Weather?"))
+
+    first, last = chat.calls
+    assert states(first)[-1] == "waiting_for_tools"
+    assert not any(isinstance(event, ExecutionEnded) for event in first)
+    assert [type(event).__name__ for event in last[-4:]] == [
+        "ExecutionEnded",
+        "RunEnded",
+        "StateChanged",
+        "ReadyForInput",
+    ]
+    assert metadata_of(events).rounds == 2
+
+
+@pytest.mark.parametrize("with_reasoning", [True, False])
+@pytest.mark.parametrize("emits", [True, False])
+def test_usage_and_counts_are_rebuilt_from_the_messages(
+    with_reasoning: bool, emits: bool, host_functions: HostFunctions
+) -> None:
+    """A round without a thought of its own carries them all the same."""
+    answers = [looking(1, "host_weather", "host_news"), looking(2)]
+    if not with_reasoning:
+        answers = [[i for i in one if is_call(i)] for one in answers]
+    chat = chat_of(host_functions, *answers, [SAID], emits_thoughts=emits)
+
+    told = metadata_of(run_skipping(chat.say("Weather?")))
+
+    assert (told.rounds, told.tool_calls) == (3, 3)
+    assert told.usage == Usage(30, 15, 45)
+
+
+def test_r10_rounds_of_the_host_count(host_functions: HostFunctions) -> None:
+    """The call of the last round is answered by us, never delegated."""
+    chat = chat_of(
+        host_functions,
+        looking(1),
+        looking(2),
+        [SAID],
+        budget=AgentLimits(iterations=2),
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert chat.ran == ["host_weather"]
+    assert "Maximum iteration limit (2) reached" in str(answered(events))
+    assert [bool(names) for _, names in chat.provider.asked] == [True, True, False]
+    assert NewMessage("It rains.") in events
+
+
+def test_limit_of_one_makes_one_round_of_the_host(
+    host_functions: HostFunctions,
+) -> None:
+    """The next call of the agent may call nothing."""
+    budget = AgentLimits(iterations=1)
+    chat = chat_of(host_functions, looking(1), [SAID], budget=budget)
+
+    run_skipping(chat.say("Weather?"))
+
+    assert chat.ran == ["host_weather"]
+    assert [bool(names) for _, names in chat.provider.asked] == [True, False]
+
+
+def test_limits_begin_anew_with_a_message_of_the_user(
+    host_functions: HostFunctions,
+) -> None:
+    """What the turn before took does not count."""
+    budget = AgentLimits(iterations=2, tokens=40)
+    chat = chat_of(
+        host_functions, looking(1), [SAID], looking(3), [SAID], budget=budget
+    )
+
+    async def work() -> Any:
+        await chat.say("One?")
+        return await chat.say("Two?")
+
+    told = metadata_of(run_skipping(work()))
+
+    assert len(chat.ran) == 2
+    assert (told.rounds, told.usage.total) == (2, 30)
+
+
+def test_limit_of_tokens_holds_over_the_rounds_of_the_host(
+    host_functions: HostFunctions,
+) -> None:
+    """Two answers are 30 tokens."""
+    budget = AgentLimits(iterations=30, tokens=30)
+    chat = chat_of(host_functions, looking(1), looking(2), [SAID], budget=budget)
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert len(chat.ran) == 1
+    assert "Token limit (30) reached" in str(answered(events))
+
+
+@pytest.mark.parametrize(
+    "failure", ['{"error": "boom"}', "Error: boom", "Traceback (most recent call)"]
+)
+def test_r21_failures_of_the_host_s_tools_are_rebuilt(
+    failure: str, host_functions: HostFunctions
+) -> None:
+    """The same call is answered by us, another one delegated."""
+    chat = chat_of(
+        host_functions,
+        looking(1, city="Bern"),
+        looking(2, city="Bern"),
+        looking(3, city="Basel"),
+        [SAID],
+        tool=lambda _name, _arguments: failure,
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert len(chat.ran) == 2
+    assert REPEATED in answered(events)
+
+
+@pytest.mark.parametrize("fine", ["Error: tool call rejected by user.", '{"a": 1}'])
+def test_r21_what_is_no_failure_may_be_called_again(
+    fine: str, host_functions: HostFunctions
+) -> None:
+    """A person who said no may say yes."""
+    same = [looking(number, city="Bern") for number in (1, 2)]
+    chat = chat_of(host_functions, *same, [SAID], tool=lambda _name, _args: fine)
+
+    run_skipping(chat.say("Weather?"))
+
+    assert len(chat.ran) == 2
+
+
+class RefusingTool(WeatherTool):
+    """A tool that says itself that it failed."""
+
+    async def execute(self, args: Json) -> object:
+        """Return a failure, as MCP servers do."""
+        self.called.append(args)
+        content = [{"type": "text", "text": "No such city."}]
+        return {"isError": True, "content": content}
+
+
+@pytest.mark.parametrize("tool", [WeatherTool(failing=True), RefusingTool()])
+def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
+    tool: WeatherTool, host_functions: HostFunctions
+) -> None:
+    """They are noted where the host keeps them for us: the text need not tell."""
+    chat = chat_of(
+        host_functions,
+        looking(1, "get_weather", "host_weather", city="Bern"),
+        looking(2, "get_weather", city="Bern"),
+        [SAID],
+        tools=[tool],
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert len(tool.called) == 1
+    assert answered(events)[-1] == REPEATED
+
+
+def test_call_that_the_guard_refuses_is_never_delegated(
+    host_functions: HostFunctions,
+) -> None:
+    """Its brothers are."""
+    bad = {**calls("host_news", 11), "arguments": '{"city": 7}'}
+    broken = {**calls("host_news", 12), "arguments": '{"city'}
+    answer = [reasoning("1"), calls("host_weather", 10), bad, broken]
+    chat = chat_of(host_functions, answer, [SAID])
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert chat.ran == ["host_weather"]
+    told = [str(output).split(":", 1)[0] for output in answered(events)]
+    assert told == ["tool arguments validation error", "tool arguments parse error"]
+    outputs = [i for i in chat.provider.asked[1][0] if is_call_output(i)]
+    assert len(outputs) == 3
+
+
+def test_own_calls_are_made_before_the_host_goes_on(
+    host_functions: HostFunctions,
+) -> None:
+    """One round may hold both."""
+    tool = WeatherTool()
+    chat = chat_of(
+        host_functions,
+        looking(1, "get_weather", "host_weather"),
+        [SAID],
+        tools=[tool],
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert tool.called == [{"city": "Bern 1"}]
+    assert chat.ran == ["host_weather"]
+    assert answered(events) == ["Rain in Bern 1."]
+    assert_prefixes(chat)
+    assert metadata_of(events).tool_calls == 2
+
+
+def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
+    host_functions: HostFunctions,
+) -> None:
+    """The page, the rules and the host know only these; requests stay as they were."""
+    tool = WeatherTool("ask:weather")
+    names = ToolNames(("ask:weather", "host:weather"))
+    answer = looking(1, *map(names.sent, ("ask:weather", "host:weather")))
+    chat = chat_of(host_functions, answer, [SAID], tools=[tool], rules="ask:*")
+    body = {"tools": [host_tool("host:weather")]}
+    chat.asked = replace(chat.asked, body=body)
+
+    run_skipping(chat.say("Weather?"))
+
+    assert len(tool.called) == 1
+    assert chat.ran == ["host:weather"]
+    shown = [item["name"] for item in chat.output if is_call(item)]
+    assert shown == ["ask_user", "ask:weather", "host:weather"]
+    assert_prefixes(chat)
+    sent = [item["name"] for item in chat.provider.asked[1][0] if is_call(item)]
+    assert sent == [names.sent("ask:weather"), names.sent("host:weather")]
+
+
+def test_denied_tool_of_the_host_is_answered_by_us(
+    host_functions: HostFunctions,
+) -> None:
+    """A rule of the administrator holds for every tool."""
+    chat = chat_of(host_functions, looking(1), [SAID], rules="host_*=deny")
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert chat.ran == []
+    assert "does not allow host_weather" in str(answered(events))
+
+
+def test_style_does_not_change_inside_a_chat(host_functions: HostFunctions) -> None:
+    """Not even when the model behind the agent does."""
+    persona = Persona(style="auto")
+    chat = chat_of(host_functions, [reasoning("1"), SAID], persona=persona)
+    run_skipping(chat.say("Weather?"))
+    messages = [*chat.messages, *host_functions.convert(chat.output)]
+    later = [*messages, {"role": "user", "content": "And now?"}]
+
+    same = prepare_agent(replace(chat.asked, model="gpt-6-luna", messages=later))
+    new = prepare_agent(replace(chat.asked, model="gpt-6-luna", messages=later[-1:]))
+
+    assert (same.style, new.style) == ("full", "lean")
+
+
+# ---------------------------------------------------------------- approvals
+
+
+def asking(
+    host: HostFunctions, *answers: list[Item], tools: Any, **more: Any
+) -> HostChat:
+    """A chat in which every tool named `ask_*` needs a yes."""
+    return chat_of(host, *answers, tools=tools, rules="ask_*", **more)
+
+
+@pytest.mark.parametrize("emits", [True, False])
+def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
+    emits: bool, host_functions: HostFunctions
+) -> None:
+    """The question stands alone; nothing of it is ever sent to the model."""
+    tool, free = WeatherTool("ask_weather"), WeatherTool("free_weather")
+    answer = looking(1, "free_weather", "ask_weather", "host_weather")
+    chat = asking(
+        host_functions, answer, [SAID], [SAID], tools=[tool, free], emits_thoughts=emits
+    )
+
+    async def work() -> Any:
+        events = await chat.say("Weather?")
+        await chat.say("And now?")
+        return events
+
+    events = run_skipping(work())
+
+    assert len(tool.called) == len(free.called) == len(chat.ran) == 1
+    assert len(chat.provider.asked) == 3
+    assert_prefixes(chat)
+    assert "ask_user" not in json.dumps(chat.provider.asked)
+    first = chat.provider.asked[1][0]
+    assert first[1:6] == given_back(answer, with_reasoning=True)
+    assert [item["call_id"] for item in first[6:]] == ["call_10", "call_11", "call_12"]
+    assert metadata_of(events).rounds == 2
+    assert metadata_of(events).tool_calls == 3
+    [asked] = [event for event in events if isinstance(event, ToolCallRequested)]
+    assert (asked.tool_name, asked.args) == ("ask_weather", {"city": "Bern 1"})
+    [question_] = chat.questions
+    assert question_["id"] == asked.confirmation_id
+
+
+@pytest.mark.parametrize("said", ["Deny", None])
+def test_r33_whatever_is_not_a_yes_is_a_no(
+    said: str | None, host_functions: HostFunctions
+) -> None:
+    """The model is told, and answers without it."""
+    tool = WeatherTool("ask_weather")
+    chat = asking(
+        host_functions,
+        looking(1, "ask_weather"),
+        [SAID],
+        tools=[tool],
+        person=lambda _: said,
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert tool.called == []
+    assert "did not approve" in str(answered(events))
+    assert NewMessage("It rains.") in events
+
+
+def test_r33_yes_counts_once_and_for_its_own_call(
+    host_functions: HostFunctions,
+) -> None:
+    """The same call, made again, is asked for again."""
+    tool = WeatherTool("ask_weather")
+    said = iter(["Allow", "Deny"])
+    chat = asking(
+        host_functions,
+        looking(1, "ask_weather", city="Bern"),
+        looking(2, "ask_weather", city="Bern"),
+        [SAID],
+        tools=[tool],
+        person=lambda _: next(said),
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert len(tool.called) == 1
+    assert len(chat.questions) == 2
+    assert len({one["id"] for one in chat.questions}) == 2
+    assert_prefixes(chat)
+    assert "did not approve" in str(answered(events)[-1])
+
+
+def test_r33_tools_of_the_host_can_need_a_yes(host_functions: HostFunctions) -> None:
+    """After it the host runs them; after a no we answer."""
+    said = iter(["Allow", "Deny"])
+    chat = chat_of(
+        host_functions,
+        looking(1, "host_weather", "host_news"),
+        [SAID],
+        rules="host_*=ask",
+        person=lambda _: next(said),
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert chat.ran == ["host_weather"]
+    assert "did not approve this call of host_news" in str(answered(events))
+    assert_prefixes(chat)
+
+
+def test_more_questions_than_a_card_holds_are_asked_in_turn(
+    host_functions: HostFunctions,
+) -> None:
+    """Three a card; none of the calls is made before all are answered."""
+    tool = WeatherTool("ask_weather")
+    chat = asking(
+        host_functions, looking(1, *["ask_weather"] * 5), [SAID], tools=[tool]
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert len(chat.questions) == 5
+    assert len(tool.called) == 5
+    assert len(chat.calls) == 3
+    assert states(chat.calls[1]) == ["waiting_for_confirmation"]
+    assert_prefixes(chat)
+    assert metadata_of(events).tool_calls == 5
+
+
+def test_nobody_is_asked_about_a_call_that_cannot_be_made(
+    host_functions: HostFunctions,
+) -> None:
+    """Its arguments are refused first."""
+    tool = WeatherTool("ask_weather")
+    bad = {**calls("ask_weather", 1), "arguments": "{}"}
+    chat = asking(host_functions, [reasoning("1"), bad], [SAID], tools=[tool])
+
+    run_skipping(chat.say("Weather?"))
+
+    assert chat.questions == []
+    assert tool.called == []
+
+
+def test_without_a_page_to_ask_the_answer_is_no(host_functions: HostFunctions) -> None:
+    """A plain client shows no card."""
+    tool = WeatherTool("ask_weather")
+    chat = asking(host_functions, looking(1, "ask_weather"), [SAID], tools=[tool])
+    chat.asked = replace(chat.asked, own=replace(chat.asked.own, asks_in_chat=False))
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert tool.called == []
+    assert "did not approve" in str(answered(events))
+
+
+def test_carried_turns_hold_what_the_page_does_not_show(
+    host_functions: HostFunctions,
+) -> None:
+    """Reasoning, in the form that the host knows; no base64, no secret of ours."""
+    chat = chat_of(host_functions, looking(1), [reasoning("2"), SAID])
+
+    run_skipping(chat.say("Weather?"))
+
+    thoughts = [item for item in chat.output if is_reasoning(item)]
+    carried = [e for t in thoughts for e in t.get("reasoning_details", ())]
+    sealed = [e["data"] for e in carried if e["type"] == "reasoning.encrypted"]
+    assert sealed == ["sealed-1", "sealed-2"]
+    bare = [without(item, "reasoning_details") for item in chat.output]
+    assert "sealed" not in json.dumps(bare)

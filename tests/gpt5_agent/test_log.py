@@ -1,0 +1,34 @@
+"""Lines of the log: one each, behind an id, without secrets."""
+
+import logging
+
+import pytest
+
+from gpt5_agent.log import AgentLog
+
+
+def test_a_line_stands_behind_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    """Two answers at once can be told apart, line by line."""
+    caplog.set_level(logging.INFO)
+
+    AgentLog("ID1").line("ROUND 1\nsecond line")
+    AgentLog("ID2").warn("went wrong")
+
+    assert caplog.messages == ["ID1 ROUND 1\\nsecond line", "ID2 went wrong"]
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
+
+
+def test_no_secret_is_written(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither a known one nor what looks like one."""
+    caplog.set_level(logging.INFO)
+
+    log = AgentLog("ID")
+    log.hide(["hidden-words"])
+    log.line("hidden-words and Bearer sk-abcdefgh")
+
+    assert caplog.messages == ["ID [redacted] and Bearer [redacted]"]
+
+
+def test_a_sentence_carries_the_id() -> None:
+    """Who reports it tells where to look."""
+    assert AgentLog("ID").with_error_id("No.") == "No. (Error id: ID)"

@@ -1,0 +1,451 @@
+"""The pipeline as its server calls it: from threads, with a body that passed the inlet."""
+
+import asyncio
+import json
+import logging
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from agent_sample import host_tool
+from gpt5_agent.bridge import BEAT
+from gpt5_agent.pipeline import Pipeline
+from simulator import Simulator
+from upstream import free_port
+
+Json = dict[str, Any]
+METADATA = {"chat_id": "c-1", "message_id": "m-1"}
+AGENT = "gpt5_function_calling"
+
+
+class BrokenMessages(list[Json]):
+    """Messages that fail when they are read, and tell secrets."""
+
+    def __iter__(self) -> Iterator[Json]:  # noqa: D105
+        raise RuntimeError("Bearer sk-simulator-1: my secret diary")
+
+    __reversed__ = __iter__
+
+
+@pytest_asyncio.fixture
+async def sim() -> AsyncIterator[Simulator]:
+    """A strict server."""
+    async with Simulator() as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def pipeline(
+    sim: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Pipeline]:
+    """A pipeline that talks to it."""
+    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    made = Pipeline()
+    made.valves = made.Valves(BASE_URL=sim.base_url, API_KEY=sim.api_key)
+    yield made
+    await made.on_shutdown()
+
+
+def said(text: str) -> list[Json]:
+    """A chat of one question."""
+    return [{"role": "user", "content": text}]
+
+
+async def asked(
+    pipeline: Pipeline, messages: list[Json], metadata: Json | None, **more: Any
+) -> Any:
+    """What `pipe()` returns after the inlet has seen the body."""
+    body = {"model": f"agents.{AGENT}", "messages": messages, **more}
+    if metadata is not None:
+        body = await pipeline.inlet({**body, "metadata": metadata}, {"name": "Ann"})
+        del body["metadata"]
+    return await asyncio.to_thread(
+        pipeline.pipe,
+        user_message=None,
+        model_id=AGENT,
+        messages=messages,
+        body={"stream": True, **body},
+    )
+
+
+async def pieces(
+    pipeline: Pipeline, text: str, metadata: Json | None = METADATA, **more: Any
+) -> list[Any]:
+    """All that a stream yields, beats left out."""
+    answer = await asked(pipeline, said(text), metadata, **more)
+    pulled = await asyncio.to_thread(list, answer)
+    return [piece for piece in pulled if piece != BEAT]
+
+
+async def result(
+    pipeline: Pipeline, text: str, metadata: Json | None = METADATA, **more: Any
+) -> Json:
+    """A whole answer."""
+    answer = await asked(pipeline, said(text), metadata, stream=False, **more)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def workspaces_in(folder: Path) -> list[Path]:
+    """The folders that hold the files of chats."""
+    return list(folder.glob("sandbox-workspaces-*"))
+
+
+def error_of(chunk: Any) -> str:
+    """The sentence of an error chunk."""
+    message: str = chunk["error"]["message"]
+    return message
+
+
+# -------------------------------------------------------------------------- the server
+
+
+def test_two_agents_are_offered() -> None:
+    """As a manifold, whose id the file's name gives (R7)."""
+    made = Pipeline()
+
+    assert made.type == "manifold"
+    assert not hasattr(made, "id")
+    assert [model["id"] for model in made.pipelines()] == [
+        "gpt5_function_calling",
+        "gpt5_react",
+    ]
+
+
+def test_making_one_starts_nothing() -> None:
+    """The server makes a pipeline at every load."""
+    before = threading.active_count()
+
+    Pipeline()
+
+    assert threading.active_count() == before
+
+
+@pytest.mark.asyncio
+async def test_the_inlet_only_adds(pipeline: Pipeline) -> None:
+    """The body goes on as it came, with what the pipe needs (R29)."""
+    body = {"model": "m", "messages": [], "metadata": METADATA, "tools": [1]}
+
+    seen = await pipeline.inlet(body, None)
+
+    assert seen == {**body, "agent_context": METADATA}
+
+
+@pytest.mark.asyncio
+async def test_more_answers_may_wait_at_once(pipeline: Pipeline) -> None:
+    """The server's own forty threads would be one for each stream."""
+    from anyio.to_thread import current_default_thread_limiter
+
+    await pipeline.on_startup()
+
+    assert current_default_thread_limiter().total_tokens >= 100
+
+
+# ------------------------------------------------------------------------- the answers
+
+
+@pytest.mark.asyncio
+async def test_a_chat_of_the_host_gets_native_events(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """With both ids: Responses events whose places only grow, and an end (R29)."""
+    *chunks, done = await pieces(pipeline, "hello")
+
+    assert done == "data: [DONE]"
+    begun = [c for c in chunks if c.get("type") == "response.output_item.added"]
+    assert [chunk["output_index"] for chunk in begun] == [0, 1]
+    kinds = {chunk.get("type") for chunk in chunks}
+    assert "response.output_text.delta" in kinds
+    assert "response.completed" not in kinds
+    assert not [chunk for chunk in chunks if "error" in chunk]
+    assert sim.requests[-1].body["model"] == "gpt-6.1-sol"
+
+
+@pytest.mark.asyncio
+async def test_a_plain_client_gets_chunks_alone(pipeline: Pipeline) -> None:
+    """Without the inlet's word nothing but chat completion chunks is sent (R29)."""
+    *chunks, done = await pieces(pipeline, "hello", None)
+
+    assert done == "data: [DONE]"
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
+    text = "".join(delta.get("content") or "" for delta in deltas)
+    assert text.startswith("This is turn 1.")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("metadata", [METADATA, None])
+async def test_a_whole_answer_is_complete(
+    pipeline: Pipeline, metadata: Json | None
+) -> None:
+    """One dict with text, usage, what it took, and the output for the host (R27)."""
+    answer = await result(pipeline, "hello", metadata)
+
+    message = answer["choices"][0]["message"]
+    assert message["content"].startswith("This is turn 1.")
+    assert answer["usage"]["output_tokens"] > 0
+    assert answer["execution_metadata"]["rounds"] == 1
+    assert ("output" in answer) is (metadata is not None)
+    json.dumps(answer)
+
+
+@pytest.mark.asyncio
+async def test_a_whole_answer_is_not_logged(pipeline: Pipeline) -> None:
+    """The server writes its text form at its usual level."""
+    answer = await result(pipeline, "hello")
+
+    assert "This is turn 1." in json.dumps(answer)
+    assert "This is turn 1." not in f"{answer} {answer!r}"
+
+
+@pytest.mark.asyncio
+async def test_messages_without_content_are_read(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """As other clients send them beside tool calls (R32)."""
+    call = {"name": "now", "arguments": "{}"}
+    messages = [
+        *said("sim:short what time is it?"),
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": None},
+    ]
+
+    answer = await asked(pipeline, messages, None, stream=False)
+
+    assert "error" not in answer
+    kinds = [item.get("type") for item in sim.requests[-1].body["input"]]
+    assert kinds[-2:] == ["function_call", "function_call_output"]
+
+
+# --------------------------------------------------------------------------- the tasks
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_task_is_answered_without_the_loop(
+    pipeline: Pipeline, sim: Simulator, stream: bool
+) -> None:
+    """One short request, whose text is the whole answer (R28)."""
+    metadata = {**METADATA, "task": "title_generation"}
+    prompt = '### Task:\nA title.\n### Output:\nJSON format: { "title": "..." }'
+
+    answer = await asked(pipeline, said(prompt), metadata, stream=stream)
+
+    if stream:
+        chunk, done = await asyncio.to_thread(list, answer)
+        assert done == "data: [DONE]"
+        told = chunk["choices"][0]["delta"]
+    else:
+        told = answer["choices"][0]["message"]
+    assert json.loads(told["content"]) == {"title": "Talking to a Stand-in"}
+    (request,) = sim.requests
+    assert request.body["stream"] is False
+    assert "tools" not in request.body
+
+
+@pytest.mark.asyncio
+async def test_a_failed_task_is_empty(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The host would take the text of an error for a title."""
+    metadata = {**METADATA, "task": "title_generation"}
+
+    answer = await result(pipeline, "sim:chat,status=401", metadata)
+
+    assert answer["choices"][0]["message"]["content"] == ""
+    assert "error" not in answer
+    assert caplog.messages
+
+
+# ---------------------------------------------------------------------- what goes wrong
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("task", ["", "title_generation"])
+async def test_a_missing_key_is_told(pipeline: Pipeline, task: str) -> None:
+    """As an error that the page shows; a task stays empty (R25)."""
+    pipeline.valves = pipeline.Valves()
+    metadata = {**METADATA, "task": task}
+
+    streamed = await pieces(pipeline, "hello", metadata)
+    answered = await result(pipeline, "hello", metadata)
+
+    if task:
+        assert answered["choices"][0]["message"]["content"] == ""
+    else:
+        assert "no API key yet" in error_of(streamed[0])
+        assert "no API key yet" in error_of(answered)
+        assert "(Error id: " in error_of(answered)
+    assert streamed[-1] == "data: [DONE]"
+    assert len(streamed) == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("stream", [True, False])
+async def test_no_exception_leaves(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture, stream: bool
+) -> None:
+    """Whatever breaks is a sentence with an id; the log says where, not what (R25)."""
+    answer = await asked(pipeline, BrokenMessages(said("x")), None, stream=stream)
+
+    chunk = (await asyncio.to_thread(list, answer))[0] if stream else answer
+    sentence = error_of(chunk)
+    assert sentence.startswith("Something in this pipeline went wrong.")
+    error_id = sentence.partition("(Error id: ")[2].rstrip(")")
+    (line,) = [message for message in caplog.messages if error_id in message]
+    assert "RuntimeError at line" in line
+    assert "diary" not in caplog.text
+    assert "diary" not in sentence
+
+
+@pytest.mark.asyncio
+async def test_a_refusal_of_the_api_keeps_what_was_said(pipeline: Pipeline) -> None:
+    """A stream that breaks off shows its text, then the sentence."""
+    chunks = await pieces(pipeline, "sim:chat,drop=60")
+
+    texts = [c["delta"] for c in chunks[:-1] if "output_text" in c.get("type", "")]
+    assert "This is turn 1." in "".join(texts)
+    assert [error_of(chunk) for chunk in chunks[:-1] if "error" in chunk]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_question_after_the_end_is_answered_with_a_sentence(
+    pipeline: Pipeline, stream: bool
+) -> None:
+    """A request that comes while the server loads everything anew."""
+    await pipeline.on_shutdown()
+
+    answer = await asked(pipeline, said("hello"), METADATA, stream=stream)
+
+    assert "Ask again." in error_of(next(answer) if stream else answer)
+
+
+@pytest.mark.asyncio
+async def test_the_end_cuts_open_answers(pipeline: Pipeline, sim: Simulator) -> None:
+    """Their readers are told, upstream nothing goes on, no thread is left."""
+    answer = await asked(pipeline, said("sim:chat,stall=9"), METADATA)
+    await sim.requested()
+
+    await pipeline.on_shutdown()
+
+    rest = await asyncio.to_thread(list, answer)
+    assert "Ask again." in error_of(rest[-1])
+    await sim.closed_early()
+    assert "agent" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_was_cut_says_what_it_took(
+    pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the log, because nobody reads any more (R15)."""
+    caplog.set_level(logging.INFO)
+    await asked(pipeline, said("sim:chat,stall=9"), METADATA)
+    await sim.requested()
+
+    await pipeline.on_shutdown()
+
+    [line] = [one for one in caplog.messages if "cancelled" in one]
+    assert json.loads(line.partition(" ")[2])["rounds"] == 1
+
+
+@pytest.mark.asyncio
+async def test_its_own_tools_end_with_it(
+    pipeline: Pipeline, sim: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file stays for the chat from round to round; at the end nothing is left."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    valves = pipeline.valves.model_dump() | {"SANDBOX": True}
+    pipeline.valves = pipeline.Valves(**valves)
+    choice = {"type": "function", "function": {"name": "python_execute"}}
+    code = {"code": "open('a.txt', 'a').write('x')\nopen('a.txt').read()"}
+    question = f"sim:tool {json.dumps(code)}"
+
+    for _ in range(2):
+        answer = await result(pipeline, question, METADATA, tool_choice=choice)
+    folders = workspaces_in(tmp_path)
+    await pipeline.on_shutdown()
+
+    assert len(folders) == 1
+    assert '"result": "xx"' in sim.requests[-1].body["input"][-1]["output"]
+    assert "error" not in answer
+    assert workspaces_in(tmp_path) == []
+
+
+@pytest.mark.asyncio
+async def test_the_log_holds_neither_key_nor_words(
+    pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It says what happened (R16), at the server's usual level."""
+    caplog.set_level(logging.INFO)
+
+    await pieces(pipeline, "sim:short tell nobody of the canary")
+
+    assert caplog.messages
+    assert "canary" not in caplog.text
+    assert sim.api_key not in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_the_log_knows_the_secrets_of_the_valves(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also one that looks like any other word: here, the name of the model."""
+    caplog.set_level(logging.INFO)
+    headers = json.dumps({"X-Secret": pipeline.valves.MODEL})
+    valves = pipeline.valves.model_dump() | {"EXTRA_HEADERS": headers}
+    pipeline.valves = pipeline.Valves(**valves)
+
+    await pieces(pipeline, "sim:short hello")
+
+    assert "[redacted]" in caplog.text
+    assert pipeline.valves.MODEL not in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_the_log_knows_the_tokens_of_tool_servers(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also one that looks like the name of the model."""
+    caplog.set_level(logging.INFO)
+    row = {
+        "server_label": "down",
+        "server_url": f"http://127.0.0.1:{free_port()}/",
+        "authorization": pipeline.valves.MODEL,
+    }
+    valves = pipeline.valves.model_dump() | {"MCP_SERVERS_JSON": json.dumps(row)}
+    pipeline.valves = pipeline.Valves(**valves)
+
+    await pieces(pipeline, "sim:short hello")
+
+    assert "The MCP server down cannot be reached" in caplog.text
+    assert "[redacted]" in caplog.text
+    assert pipeline.valves.MODEL not in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_where_nothing_streams_a_call_that_needs_a_yes_is_refused(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """The host shows no card there, so nobody could answer (R33)."""
+    valves = pipeline.valves.model_dump() | {"TOOL_APPROVAL": "*=ask"}
+    pipeline.valves = pipeline.Valves(**valves)
+
+    answer = await result(pipeline, "sim:tool weather?", tools=[host_tool()])
+
+    assert "ask_user" not in json.dumps(answer)
+    assert len(sim.requests) == 2
+    sent = sim.requests[-1].body["input"][-1]
+    assert sent["type"] == "function_call_output"
+    assert "not approve" in sent["output"]

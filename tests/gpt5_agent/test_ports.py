@@ -1,0 +1,260 @@
+"""Each port has two implementations; one test runs over both of them.
+
+Those of the listeners are in test_listeners.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from aiohttp import web
+
+from agent_sample import ScriptedProvider, calls, question
+from gpt5_agent.events import (
+    AgentEvent,
+    NewMessage,
+    ReadyForInput,
+    State,
+    StateChanged,
+    ToolCallRequested,
+)
+from gpt5_agent.own_tools import PortTools
+from gpt5_agent.ports import AgentContext, Generation, Guide, Provider, Tool
+from gpt5_agent.presets import find_guide
+from gpt5_agent.provider import ProviderConfig, ResponsesProvider
+from gpt5_agent.reporting import report
+from gpt5_agent.session import Session
+from gpt5_agent.terminal import Terminal
+from gpt5_agent.views import HostView
+from mcp_fake import FakeMcp, result
+from openai_responses.endpoint import Endpoint
+from openai_responses.exchange import Limits
+from openai_responses.items import Item
+from openai_responses.origin import Origin
+from openai_responses.request import ResponsesRequest
+from openai_responses.transport import Connections
+from run_sample import message, reasoning
+from simulator import Simulator
+from toolbox.tool_servers import NamedServers, ToolServers
+from upstream import Upstream
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+Json = dict[str, Any]
+SAID = message("9", "It rains.")
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+# ---------------------------------------------------------------- user interface
+
+
+def told_by_host(event: AgentEvent) -> str:
+    """What Open WebUI is told."""
+    host = HostView(lambda: 0.0, True, Origin("gpt-5", "here"))
+    return json.dumps(list(host.show(event)))
+
+
+def told_by_terminal(event: AgentEvent) -> str:
+    """What stands on the screen."""
+    written: list[str] = []
+    terminal = Terminal(written.append, emits_thoughts=True)
+    report(event, terminal)
+    terminal.show(event)
+    return "".join(written)
+
+
+REQUEST = ToolCallRequested("delete_it", {"n": 7}, "c-1", {"reason": "It can harm."})
+TELLING: list[tuple[AgentEvent, tuple[str, ...]]] = [
+    (NewMessage("It rains."), ("It rains.",)),
+    (REQUEST, ("delete_it", "It can harm.", "n", "7")),
+    *((StateChanged(state), (state,)) for state in get_args(State)),
+]
+
+
+@pytest.mark.parametrize("told", [told_by_host, told_by_terminal])
+async def test_user_interface_tells_every_event_of_the_seed(
+    told: Callable[[AgentEvent], str],
+) -> None:
+    """With all that a person needs to know of it."""
+    for event, words in TELLING:
+        assert all(word in told(event) for word in words), event
+    assert told(ReadyForInput()).strip("[]")
+
+
+# ---------------------------------------------------------------- tools
+
+
+@asynccontextmanager
+async def mcp_tool() -> AsyncIterator[Tool]:
+    """One of an MCP server."""
+    row = {"name": "look", "description": "Looks.", "inputSchema": CITY}
+
+    def reply(message: Json) -> web.StreamResponse:
+        city = message["params"]["arguments"]["city"]
+        failed = city == "Nowhere"
+        parts = [{"type": "text", "text": f"Rain in {city}."}]
+        return result({"content": parts, "isError": failed})(message)
+
+    fake = FakeMcp({"tools/list": result({"tools": [row]}), "tools/call": reply})
+    async with Upstream(fake.answer) as upstream, lent(upstream, "mcp") as tool:
+        yield tool
+
+
+@asynccontextmanager
+async def openapi_tool() -> AsyncIterator[Tool]:
+    """One of a server with an OpenAPI document."""
+    city = {"name": "city", "in": "query", "schema": {"type": "string"}}
+    look = {"operationId": "look", "summary": "Looks.", "parameters": [city]}
+    document = {"openapi": "3.1.0", "paths": {"/look": {"get": look}}}
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path != "/look":
+            return web.json_response(document)
+        status = 404 if request.query["city"] == "Nowhere" else 200
+        return web.Response(text=f"Rain in {request.query['city']}.", status=status)
+
+    async with Upstream(answer) as upstream, lent(upstream, "openapi") as tool:
+        yield tool
+
+
+@asynccontextmanager
+async def lent(upstream: Upstream, kind: str) -> AsyncIterator[Tool]:
+    """The one tool of a server."""
+    text = json.dumps({"server_label": "own", "server_url": upstream.base_url})
+    named = NamedServers(text) if kind == "mcp" else NamedServers(openapi=text)
+    servers = ToolServers()
+    async with servers.lend(named) as found:
+        [tool] = found.tools
+        yield tool
+    await servers.close()
+
+
+MakeTool = Callable[[], AbstractAsyncContextManager[Tool]]
+
+
+@pytest.mark.parametrize("make", [mcp_tool, openapi_tool])
+async def test_tool_is_described_run_and_may_fail(make: MakeTool) -> None:
+    """As the agent runs it: the model gets a text either way."""
+    async with make() as tool:
+        tools = PortTools([tool], "")
+        fine = await tools.call(tool.name, {"city": "Bern"})
+        wrong = await tools.call(tool.name, {"city": "Nowhere"})
+
+    assert (tool.name, tool.description) == ("own_look", "Looks.")
+    assert tool.args["properties"] == CITY["properties"]
+    assert fine.output == "Rain in Bern."
+    assert not fine.failed
+    assert wrong.failed
+    assert "Rain in Nowhere." in wrong.output
+
+
+# ---------------------------------------------------------------- provider
+
+
+@asynccontextmanager
+async def api_provider() -> AsyncIterator[Provider]:
+    """The Responses API."""
+    connections = Connections()
+    async with Simulator() as simulator:
+        endpoint = Endpoint(simulator.base_url, simulator.api_key)
+        tool = {"type": "function", "name": "look", "strict": False}
+        request = ResponsesRequest(
+            model="gpt-5",
+            input=[],
+            tools=[{**tool, "parameters": CITY}],
+            include=["reasoning.encrypted_content"],
+        )
+        yield ResponsesProvider(
+            ProviderConfig(request, endpoint, connections, Limits())
+        )
+    await connections.close()
+
+
+@asynccontextmanager
+async def written_provider() -> AsyncIterator[Provider]:
+    """A model whose answers are written down."""
+    yield ScriptedProvider([reasoning("1"), calls("look", 1)], [SAID])
+
+
+MakeProvider = Callable[[], AbstractAsyncContextManager[Provider]]
+
+
+@pytest.mark.parametrize("make", [api_provider, written_provider])
+async def test_provider_calls_then_answers(make: MakeProvider) -> None:
+    """The last thing that it yields says what it came to."""
+    asked: Item = {"type": "message", "role": "user", "content": "sim:tool"}
+    tools: list[Item] = [{"type": "function", "name": "look", "parameters": CITY}]
+    async with make() as provider:
+        called = await generation(provider, [asked], tools)
+        [call] = called.tool_calls
+        output = {"type": "function_call_output", "call_id": call["call_id"]}
+        given_back = [
+            {k: v for k, v in item.items() if k not in ("id", "status")}
+            for item in called.ended.output
+        ]
+        history = [asked, *given_back, {**output, "output": "Rain."}]
+        said = await generation(provider, history, [])
+
+    assert not called.is_final
+    assert call["name"] == "look"
+    assert said.is_final
+    assert said.tool_calls == ()
+    assert said.text_content
+    assert not said.ended.ending.is_failure
+
+
+async def generation(
+    provider: Provider, history: list[Item], tools: list[Item]
+) -> Generation:
+    """What an answer came to; nothing comes after it."""
+    *events, last = [event async for event in provider.generate(history, tools)]
+    assert isinstance(last, Generation)
+    assert not any(isinstance(event, Generation) for event in events)
+    return last
+
+
+# ---------------------------------------------------------------- the others
+
+
+@pytest.mark.parametrize("kind", ["session", "terminal"])
+async def test_agent_answers_what_a_listener_hears(kind: str) -> None:
+    """It says so by coming back."""
+    written: list[str] = []
+    terminal = Terminal(written.append, emits_thoughts=True)
+    provider = ScriptedProvider([SAID])
+    session = Session(
+        question(messages=[]), terminal, terminal.show, lambda *_: provider
+    )
+    conversation = asyncio.create_task(terminal.converse(session))
+    context: AgentContext = session if kind == "session" else terminal
+
+    await context.emit_input("Weather?")
+
+    assert "It rains.\n" in written
+    terminal.end()
+    await conversation
+
+
+@pytest.mark.parametrize("kind", ["built in", "file"])
+async def test_guide_says_who_the_agent_is(kind: str, tmp_path: Path) -> None:
+    """A file in the folder wins over one that is built in."""
+    own = {
+        "systemPrompt": "You find things out.",
+        "temperature": 0.5,
+        "memoryPolicy": "sliding-window",
+        "initialMemories": ["It rained."],
+    }
+    if kind == "file":
+        (tmp_path / "researcher.json").write_text(json.dumps(own), "utf-8")
+
+    guide: Guide | None = find_guide("researcher", str(tmp_path))
+
+    assert guide is not None
+    assert guide.system_prompt.startswith("You find things out.")
+    assert guide.temperature == (0.5 if kind == "file" else None)
+    assert guide.memory_policy == ("sliding-window" if kind == "file" else "")
+    assert list(guide.initial_memories) == (["It rained."] if kind == "file" else [])

@@ -1,0 +1,226 @@
+"""What becomes of what a tool returned (R24)."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpt5_agent.own_tools import PortTools, tool_spec
+from gpt5_agent.results import IMAGE_SENT, tool_answer
+from openai_responses.errors import InvalidRequest
+from openai_responses.toolset import ToolAnswer
+from skipping_loop import run_skipping
+
+Json = dict[str, Any]
+PIXEL = base64.b64encode(b"\x89PNG pixel").decode()
+NOTE = base64.b64encode(b"rain").decode()
+
+
+def no_file(_: str) -> bytes:
+    """There are no files here."""
+    raise InvalidRequest("files cannot be read here")
+
+
+def answer(result: object) -> ToolAnswer:
+    """What is made of a result."""
+    return tool_answer(result, no_file)
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ("Rain.", "Rain."),
+        ("", ""),
+        ({"rain": True, "ü": None}, 'tool response: {"rain": true, "ü": null}.'),
+        ([], "tool response: []."),
+        ([{"type": "surprise"}], 'tool response: [{"type": "surprise"}].'),
+        (
+            [{"type": "text", "text": "a"}, 7],
+            'tool response: [{"type": "text", "text": "a"}, 7].',
+        ),
+        (None, "tool response: null."),
+        (7, "tool response: 7."),
+    ],
+)
+def test_r24_text_is_told_as_it_is_other_values_as_json(
+    result: object, text: str
+) -> None:
+    """Nothing is shown beside it."""
+    assert answer(result) == ToolAnswer(text)
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({"type": "text", "text": "Rain."}, "Rain."),
+        ({"type": "json", "json": {"a": 1}}, 'tool response: {"a": 1}.'),
+        (
+            {"type": "link", "url": "https://a.example"},
+            "result link: https://a.example. please tell user to check it.",
+        ),
+        (
+            {"type": "resource_link", "uri": "https://a.example", "name": "A"},
+            "result link: https://a.example. please tell user to check it.",
+        ),
+        ({"type": "resource", "resource": {"uri": "a:b", "text": "Rain."}}, "Rain."),
+    ],
+)
+def test_r24_parts_have_the_texts_of_the_seed(part: Json, text: str) -> None:
+    """MCP's parts are parts too."""
+    assert answer([part, {"type": "text", "text": "End."}]) == ToolAnswer(
+        f"{text}\nEnd."
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "url"),
+    [
+        ({"type": "image", "data": PIXEL}, f"data:image/png;base64,{PIXEL}"),
+        (
+            {"type": "image", "data": PIXEL, "mimeType": "image/webp"},
+            f"data:image/webp;base64,{PIXEL}",
+        ),
+        (
+            {"type": "blob", "data": PIXEL, "name": "a.gif"},
+            f"data:image/gif;base64,{PIXEL}",
+        ),
+        ({"type": "image_link", "url": "https://a.example/b.png"}, None),
+        (
+            {
+                "type": "resource",
+                "resource": {"uri": "a:b", "blob": PIXEL, "mimeType": "image/png"},
+            },
+            f"data:image/png;base64,{PIXEL}",
+        ),
+    ],
+)
+def test_r24_pictures_are_shown_and_told_of(part: Json, url: str | None) -> None:
+    """The model knows that there is one; the page gets it."""
+    shown = url or part["url"]
+
+    assert answer([part]) == ToolAnswer(IMAGE_SENT, card={"images": [shown]})
+    assert IMAGE_SENT == (
+        "image generated and sent to user. Tell user to review it now."
+    )
+
+
+def test_r24_other_files_lie_in_the_card_of_the_call() -> None:
+    """They have a name without a path, and a type."""
+    told = answer(
+        [
+            {"type": "blob", "data": NOTE, "name": "/a/b/note.txt"},
+            {"type": "blob", "data": NOTE, "mimeType": "application/x-own"},
+        ]
+    )
+
+    assert told.card == {
+        "files": [
+            {
+                "type": "file",
+                "name": "note.txt",
+                "url": f"data:text/plain;base64,{NOTE}",
+            },
+            {
+                "type": "file",
+                "name": "file",
+                "url": f"data:application/x-own;base64,{NOTE}",
+            },
+        ]
+    }
+    assert "Generated file note.txt (text/plain, 4 bytes)" in str(told.output)
+
+
+def test_result_of_mcp_says_itself_whether_it_failed() -> None:
+    """Its text reaches the model."""
+    content = [{"type": "text", "text": "No such city."}]
+
+    assert answer({"isError": True, "content": content}) == ToolAnswer(
+        "No such city.", failed=True
+    )
+    assert answer({"isError": False, "content": content}) == ToolAnswer("No such city.")
+    assert answer({"isError": True, "content": []}).failed
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image", "data": "no base64!"},
+        {"type": "blob", "data": base64.b64encode(bytes(5 * 1024 * 1024 + 1)).decode()},
+        {"type": "file", "path": "/files/a.txt"},
+    ],
+)
+def test_file_that_cannot_be_had_is_refused(part: Json) -> None:
+    """The sentence is for the model."""
+    with pytest.raises(InvalidRequest):
+        answer([part])
+
+
+# ----------------------------------------------------------------- own tools
+
+
+CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+class Weather:
+    """A tool of the port, as a class."""
+
+    name = "weather report"
+    description = "Say how the weather is."
+
+    @property
+    def args(self) -> Json:
+        """Return what it wants."""
+        return CITY
+
+    async def execute(self, args: Json) -> object:
+        """Return what it was asked for."""
+        return args.get("part", args)
+
+
+class Made:
+    """A tool of the port, made from its parts."""
+
+    def __init__(self) -> None:
+        self.name = "weather report"
+        self.description = "Say how the weather is."
+        self.args = CITY
+
+    async def execute(self, args: Json) -> object:
+        """Return what it was asked for."""
+        return args.get("part", args)
+
+
+@pytest.mark.parametrize("make", [Weather, Made])
+def test_every_tool_of_the_port_is_called_by_its_name(
+    make: type[Weather] | type[Made], tmp_path: Path
+) -> None:
+    """What it returns becomes an answer, files of the folder included."""
+    (tmp_path / "a.txt").write_bytes(b"rain")
+    tool = make()
+    tools = PortTools([tool], str(tmp_path))
+    name = tool.name
+
+    async def work() -> list[ToolAnswer]:
+        file = {"type": "file", "path": "/files/a.txt"}
+        outside = {"type": "file", "path": "/files/../b.txt"}
+        given: list[Json] = [{"city": "Bern"}, {"part": [file]}, {"part": [outside]}]
+        return [await tools.call(name, arguments) for arguments in given]
+
+    plain, read, refused = run_skipping(work())
+
+    assert tools.names == {"weather report"}
+    assert tools.parameters(name) == CITY
+    assert tools.parameters("surprise") is None
+    assert tools.meant(name, {"a": 1}) == (name, {"a": 1})
+    assert not tools.waits_for_people(name)
+    assert plain == ToolAnswer('tool response: {"city": "Bern"}.')
+    assert read.card["files"][0]["name"] == "a.txt"
+    assert refused == ToolAnswer(
+        "tool invoke error: there is no such file below /files", failed=True
+    )
+    assert tool_spec(tool) == {
+        "name": "weather report",
+        "description": "Say how the weather is.",
+        "parameters": CITY,
+    }

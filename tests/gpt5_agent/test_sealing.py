@@ -1,0 +1,185 @@
+"""Secrets that may be shown: references, and what only this server can read."""
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpt5_agent.sealing import (
+    SEALED,
+    revealed,
+    sealed,
+    sealed_servers,
+    sealed_values,
+)
+from openai_responses.errors import InvalidRequest
+
+SECRET = "sk-simulator-12345"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the server's pipelines."""
+    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("secret", ["short", SECRET, "Schlüssel 🗝", "x" * 5000])
+def test_a_sealed_secret_comes_back(secret: str) -> None:
+    """It cannot be read where it is shown, and is whole where it is used."""
+    shown = sealed(f" {secret}\n")
+
+    assert shown.startswith(SEALED)
+    assert secret not in shown
+    assert revealed(shown, "API_KEY") == secret
+
+
+@pytest.mark.parametrize("kept", ["", "env:NAME", "file:/run/key", "sealed:gAAA"])
+def test_a_reference_stays_as_it_is(kept: str) -> None:
+    """Saving the valves again changes nothing."""
+    assert sealed(f" {kept} ") == kept
+
+
+def test_the_key_is_the_owners_alone(folder: Path) -> None:
+    """It is made once, beside the pipelines, where the loader does not look."""
+    first = sealed(SECRET)
+    second = sealed(SECRET)
+
+    (key,) = folder.iterdir()
+    assert key.suffix != ".py"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert first != second
+    assert revealed(first, "API_KEY") == revealed(second, "API_KEY") == SECRET
+
+
+def test_a_variable_is_read_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment holds then counts."""
+    monkeypatch.setenv("KEY_OF_A_TEST", f"{SECRET}\n")
+
+    assert revealed("env: KEY_OF_A_TEST", "API_KEY") == SECRET
+
+
+def test_a_file_is_read_when_it_is_needed(folder: Path) -> None:
+    """As container platforms mount secrets, with a line break at the end."""
+    (folder / "key.txt").write_text(f"{SECRET}\n")
+
+    assert revealed(f"file:{folder}/key.txt", "API_KEY") == SECRET
+
+
+def test_a_plain_text_is_itself() -> None:
+    """Nothing that is empty or was never sealed is refused."""
+    assert revealed("", "API_KEY") == ""
+    assert revealed(SECRET, "API_KEY") == SECRET
+
+
+UNREADABLE = {
+    "no variable": "env:NO_SUCH_VARIABLE_OF_OURS",
+    "no file": "file:/no/such/file",
+    "a folder": "file:/",
+    "no path": "file:\0",
+    "cut": "sealed:gAAAAABcut",
+    "dropped": "sealed:",
+    "not ASCII": "sealed:ü",
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_cannot_be_read_is_refused(case: str) -> None:
+    """The sentence names the valve and the way out, and nothing of the value."""
+    sealed("so that there is a key")
+
+    with pytest.raises(InvalidRequest) as refused:
+        revealed(UNREADABLE[case], "EXTRA_HEADERS")
+
+    assert "EXTRA_HEADERS cannot be read" in str(refused.value)
+    assert "env:NAME" in str(refused.value)
+    assert UNREADABLE[case].partition(":")[2] not in str(refused.value) or case in (
+        "a folder",
+        "dropped",
+    )
+
+
+def test_another_key_reads_nothing(folder: Path) -> None:
+    """A lost key is a secret to be entered again."""
+    shown = sealed(SECRET)
+    next(folder.iterdir()).unlink()
+
+    with pytest.raises(InvalidRequest):
+        revealed(shown, "API_KEY")
+    sealed("which makes another key")
+    with pytest.raises(InvalidRequest):
+        revealed(shown, "API_KEY")
+
+
+@pytest.mark.parametrize("way", ["no folder", "no package", "no key"])
+def test_what_cannot_be_sealed_is_dropped(
+    way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rather lost than shown."""
+    match way:
+        case "no folder":
+            monkeypatch.setenv("PIPELINES_DIR", str(folder / "not there"))
+        case "no package":
+            monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
+        case _:
+            (folder / "gpt5_agent.key").write_text("no key")
+
+    assert sealed(SECRET) == SEALED
+    with pytest.raises(InvalidRequest):
+        revealed(sealed(SECRET), "API_KEY")
+
+
+def test_the_values_of_an_object_are_sealed_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The names of headers stay legible, references stay what they are."""
+    shown = sealed_values(json.dumps({"X-Key": SECRET, "X-Team": "env:TEAM", "n": 1}))
+
+    assert SECRET not in shown
+    headers = json.loads(shown)
+    assert headers["X-Team"] == "env:TEAM"
+    assert headers["n"] == 1
+    assert revealed(headers["X-Key"], "EXTRA_HEADERS") == SECRET
+    assert sealed_values(shown) == shown
+
+
+@pytest.mark.parametrize("text", ["X-Key: abcdef", '["abcdef"]', "[" * 100_000])
+def test_what_is_no_object_is_sealed_as_a_whole(text: str) -> None:
+    """Also what somebody typed wrongly may be a secret."""
+    assert revealed(sealed_values(text), "EXTRA_HEADERS") == text
+
+
+@pytest.mark.parametrize("in_a_list", [True, False])
+def test_of_servers_all_is_sealed_that_may_be_secret(in_a_list: bool) -> None:
+    """Tokens, headers, a program's environment, and keys that nobody knows (R30)."""
+    legible = {"server_label": "a", "server_url": "http://a.example", "timeout": 5}
+    secrets = {
+        "authorization": SECRET,
+        "headers": {"X-Key": SECRET, "X-Other": "env:NAME"},
+        "env": {"server_url": SECRET},
+        "tokens": [SECRET],
+    }
+    row = {**legible, "command": ["run", "it"], **secrets}
+
+    shown = sealed_servers(json.dumps([row] if in_a_list else row))
+
+    assert SECRET not in shown
+    read = json.loads(shown)
+    kept = read[0] if in_a_list else read
+    assert {**kept, **secrets} == row
+    assert kept["headers"]["X-Other"] == "env:NAME"
+    assert revealed(kept["headers"]["X-Key"], "the entry") == SECRET
+    assert sealed_servers(shown) == shown
+
+
+@pytest.mark.parametrize("text", ['[{"authorization": "%s"', '["%s"]', '"%s"'])
+def test_what_is_no_list_of_servers_is_sealed_as_a_whole(text: str) -> None:
+    """A slip of the pen shows no token."""
+    typed = text % SECRET
+
+    shown = sealed_servers(typed)
+
+    assert shown.startswith(SEALED)
+    assert revealed(shown, "MCP_SERVERS_JSON") == typed

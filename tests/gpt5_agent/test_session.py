@@ -1,0 +1,214 @@
+"""A conversation: every event of the seed reaches both user interfaces."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agent_sample import ScriptedProvider, WeatherTool, calls, question
+from gpt5_agent.asked import OwnTools
+from gpt5_agent.events import AgentEvent, NewMessage, State, ToolCallRequested
+from gpt5_agent.ports import UserInterface
+from gpt5_agent.session import Session
+from gpt5_agent.views import HostView
+from openai_responses.approvals import Approver, read_rules
+from openai_responses.items import Item, is_call_output, is_reasoning
+from openai_responses.origin import Origin
+from openai_responses.replay import given_back
+from run_sample import message, reasoning
+from skipping_loop import run_skipping
+
+Json = dict[str, Any]
+SAID = message("9", "It rains.")
+LOOKING = [reasoning("1"), message("1", "I look."), calls("delete_weather", 1)]
+
+
+class Notebook:
+    """A user interface that writes down what it is told, and answers at once."""
+
+    def __init__(self, answer: Callable[[ToolCallRequested], None]) -> None:
+        self.told: list[object] = []
+        self._answer = answer
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Write an answer down."""
+        self.told.append(message)
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Write a request down, and answer it."""
+        self.told.append(request)
+        self._answer(request)
+
+    def on_ready_for_input(self) -> None:
+        """Write down that it is the person's turn."""
+        self.told.append("ready")
+
+    def on_agent_state_change(self, state: State) -> None:
+        """Write a state down."""
+        self.told.append(state)
+
+
+class Page(HostView):
+    """Open WebUI's page, which is told the same; the tests answer for its person."""
+
+    def __init__(self, answer: Callable[[ToolCallRequested], None]) -> None:
+        super().__init__(lambda: 1.0, True, Origin("gpt-5", "127.0.0.1"))
+        self._answer = answer
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Tell of a request, and answer it."""
+        super().on_tool_call_request(request)
+        self._answer(request)
+
+    @property
+    def told(self) -> list[object]:
+        """What the page was told, in the words of the notebook."""
+        found: list[object] = []
+        for event in (chunk["event"] for chunk in self._told):
+            match event:
+                case {"type": "agent:new_message", "data": data}:
+                    found.append(NewMessage(**data))
+                case {"type": "agent:tool_call_request", "data": data}:
+                    found.append(ToolCallRequested(**data))
+                case {"type": "agent:ready_for_input"}:
+                    found.append("ready")
+                case {"type": "agent:state_change", "data": data}:
+                    found.append(data["state"])
+        return found
+
+
+class Conversation:
+    """A session with an interface that answers its requests with `approves`.
+
+    None leaves them without an answer.
+    """
+
+    def __init__(
+        self,
+        make: type[Notebook] | type[Page],
+        *answers: list[Item],
+        approves: bool | None = True,
+        rules: str = "delete_*",
+    ) -> None:
+        self.tool = WeatherTool("delete_weather")
+        self.provider = ScriptedProvider(*answers)
+        self.shown: list[AgentEvent] = []
+        self.interface = make(self._answer)
+        checked: UserInterface = self.interface
+        own = OwnTools(tools=[self.tool], approver=Approver(read_rules(rules)))
+        self.session = Session(
+            replace(question(own=own), messages=()),
+            checked,
+            self.shown.append,
+            lambda _asked, _prepared: self.provider,
+        )
+        self.taken: list[bool] = []
+        self._approves = approves
+
+    def _answer(self, request: ToolCallRequested) -> None:
+        """Answer twice: the second answer must find nobody."""
+        for _ in range(0 if self._approves is None else 2):
+            self.taken.append(
+                self.session.provide_confirmation(
+                    request.confirmation_id, self._approves is True
+                )
+            )
+
+
+@pytest.mark.parametrize("make", [Notebook, Page])
+def test_both_interfaces_are_told_every_event_of_the_seed(
+    make: type[Notebook] | type[Page],
+) -> None:
+    """In the same order, with the same content."""
+    talk = Conversation(make, LOOKING, [SAID])
+
+    run_skipping(talk.session.submit_user_input("Weather?"))
+
+    told = talk.interface.told
+    [request] = [one for one in told if isinstance(one, ToolCallRequested)]
+    assert told == [
+        "thinking",
+        "executing_tool",
+        "waiting_for_confirmation",
+        request,
+        "executing_tool",
+        "thinking",
+        NewMessage("It rains.", "markdown"),
+        "idle",
+        "ready",
+    ]
+    assert (request.tool_name, request.args) == ("delete_weather", {"city": "Bern"})
+    assert request.confirmation_id
+    assert request.security_warning == {
+        "level": "high",
+        "reason": "It can delete things.",
+    }
+    assert talk.tool.called == [{"city": "Bern"}]
+
+
+@pytest.mark.parametrize("approves", [True, False])
+def test_r33_confirmation_counts_once(approves: bool) -> None:
+    """A no is told to the model; a second answer finds nobody who waits."""
+    talk = Conversation(Notebook, LOOKING, [SAID], approves=approves)
+
+    run_skipping(talk.session.submit_user_input("Weather?"))
+
+    assert talk.taken == [True, False]
+    assert bool(talk.tool.called) is approves
+    [output] = [i for i in talk.provider.asked[1][0] if is_call_output(i)]
+    assert ("did not approve" in output["output"]) is not approves
+    assert not talk.session.provide_confirmation("unknown", True)
+
+
+def test_later_input_goes_on_from_all_that_was_said() -> None:
+    """The reasoning too, byte for byte."""
+    talk = Conversation(Notebook, LOOKING, [reasoning("2"), SAID], [SAID], rules="")
+
+    async def work() -> None:
+        await talk.session.submit_user_input("Weather?")
+        await talk.session.emit_input("And now?")
+
+    run_skipping(work())
+
+    before, after = (history for history, _ in talk.provider.asked[1:])
+    answer = given_back([reasoning("2"), SAID], with_reasoning=True)
+    assert after[:-1] == [*before, *answer]
+    assert len(list(filter(is_reasoning, after))) == 2
+
+
+def test_inputs_are_answered_one_after_the_other() -> None:
+    """A listener may be heard while the agent answers."""
+    talk = Conversation(Notebook, [SAID], [SAID])
+
+    async def work() -> None:
+        inputs = (talk.session.submit_user_input(text) for text in ("One?", "Two?"))
+        await asyncio.gather(*inputs)
+
+    run_skipping(work())
+
+    roles = [message["role"] for message in talk.session.messages]
+    assert roles == ["user", "assistant"] * 2
+
+
+def test_cancelled_input_waits_for_nobody() -> None:
+    """The next one can be answered."""
+    talk = Conversation(Notebook, LOOKING, [SAID], approves=None)
+
+    async def work() -> None:
+        task = asyncio.create_task(talk.session.submit_user_input("Weather?"))
+        for _ in range(99):  # until the person is asked
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        await talk.session.submit_user_input("And now?")
+
+    run_skipping(work())
+
+    told = talk.interface.told
+    [request] = [one for one in told if isinstance(one, ToolCallRequested)]
+    assert not talk.session.provide_confirmation(request.confirmation_id, True)
+    assert talk.tool.called == []
+    assert talk.session.messages[-1]["content"] == "It rains."

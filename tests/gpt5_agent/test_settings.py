@@ -1,0 +1,260 @@
+"""What valves and a request come to."""
+
+import json
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpt5_agent.asked import AgentAsked
+from gpt5_agent.events import Metadata
+from gpt5_agent.log import AgentLog
+from gpt5_agent.settings import (
+    Question,
+    agent_asked,
+    emits_thoughts,
+    endpoint_of,
+    secrets_of,
+)
+from gpt5_agent.valves import Valves
+from openai_responses.errors import InvalidRequest
+from openai_responses.transport import Connections
+
+KEY = "sk-simulator-12345"
+MESSAGES = [{"role": "user", "content": "hello"}]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the server's pipelines; no key in the environment."""
+    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return tmp_path
+
+
+def question(body: dict[str, Any] | None = None, **valves: Any) -> Question:
+    """A question with these keys in its body, under these valves."""
+    given = {"API_KEY": KEY, **valves}
+    return Question("gpt5_react", MESSAGES, body or {}, Valves(**given))
+
+
+def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentAsked:
+    """What the agent is asked then."""
+    one = question(body, **valves)
+    return agent_asked(one, endpoint_of(one.valves), Connections(), AgentLog("ID"))
+
+
+# --------------------------------------------------------------- what is asked (R8)
+
+
+def test_the_valves_hold_where_the_request_is_silent() -> None:
+    """Everything that the agent is told of comes from the valves."""
+    found = asked(
+        MODEL="gpt-5.2-high",
+        INSTRUCTION="Sell shoes.",
+        PROMPT_POLICY_OVERRIDES="Answer in French.",
+        POLICY_STYLE="lean",
+        CONTEXT="Open 9 to 17.",
+        MAXIMUM_ITERATIONS=3,
+        MAXIMUM_SECONDS=60,
+        MAXIMUM_TOKENS=1000,
+        FILES_ROOT=" /files ",
+        TOOL_APPROVAL="delete_*=ask",
+    )
+
+    assert (found.strategy, found.model) == ("gpt5_react", "gpt-5.2-high")
+    assert found.messages == MESSAGES
+    assert found.persona.instruction == "Sell shoes."
+    assert found.persona.overrides == "Answer in French."
+    assert found.persona.style == "lean"
+    assert found.persona.guide is None
+    assert found.context == "Open 9 to 17."
+    assert found.query == ""
+    assert (found.budget.iterations, found.budget.seconds) == (3, 60)
+    assert found.budget.tokens == 1000
+    assert found.own.files_root == "/files"
+    assert found.own.approver.rules == [("delete_*", "ask")]
+
+
+def test_the_request_wins() -> None:
+    """By the seed's names; the model by one of its own."""
+    found = asked(
+        {
+            "model": "gpt5_agent_strategies.gpt5_react",
+            "agent_model": "o3-mini",
+            "instruction": "Sell hats.",
+            "prompt_policy_overrides": {"extra_policy": "Be brief."},
+            "context": [{"content": "one"}],
+            "query": "and today?",
+            "maximum_iterations": "9",
+        },
+        INSTRUCTION="Sell shoes.",
+        PROMPT_POLICY_OVERRIDES="Answer in French.",
+        CONTEXT="Open 9 to 17.",
+    )
+
+    assert found.model == "o3-mini"
+    assert found.persona.instruction == "Sell hats."
+    assert json.loads(found.persona.overrides) == {"extra_policy": "Be brief."}
+    assert found.context == [{"content": "one"}]
+    assert found.query == "and today?"
+    assert found.budget.iterations == 9
+
+
+def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
+    """Elsewhere a call that needs a yes is refused."""
+    one = question()
+    in_chat = replace(one, in_chat=True)
+    endpoint, log = endpoint_of(one.valves), AgentLog("ID")
+
+    found = [agent_asked(q, endpoint, Connections(), log) for q in (one, in_chat)]
+
+    assert [asked.own.asks_in_chat for asked in found] == [False, True]
+    assert all(asked.own.approver.ask is None for asked in found)
+
+
+def test_what_an_answer_took_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Once, whoever read it and however it ended (R15)."""
+    caplog.set_level(logging.INFO)
+    took = Metadata("gpt5_react", "gpt-5.2", "cancelled", 2, 1, 0.5)
+
+    asked().ended(took)
+
+    (line,) = caplog.messages
+    assert json.loads(line.removeprefix("ID ")) == took.wire()
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [(0, 1), (99, 30), ("x", 4), (None, 4), (2.9, 2)]
+)
+def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
+    """As those of the valves (R5)."""
+    found = asked({"maximum_iterations": given}, MAXIMUM_ITERATIONS=4)
+
+    assert found.budget.iterations == meant
+
+
+@pytest.mark.parametrize("nothing", [None, "", "  ", 7])
+def test_what_is_no_text_leaves_the_valve(nothing: object) -> None:
+    """A client that sends an empty field has not chosen anything."""
+    found = asked({"instruction": nothing, "agent_model": nothing}, INSTRUCTION="A")
+
+    assert found.persona.instruction == "A"
+    assert found.model == Valves().MODEL
+
+
+def test_a_preset_is_looked_up(tmp_path: Path) -> None:
+    """Built in, or from the folder; another name is refused by a sentence."""
+    (tmp_path / "mine.json").write_text('{"systemPrompt": "You are mine."}')
+
+    built_in = asked(PRESET="researcher").persona.guide
+    own = asked(PRESET="mine", PRESETS_DIR=str(tmp_path)).persona.guide
+
+    assert built_in
+    assert "sources" in built_in.system_prompt
+    assert own
+    assert own.system_prompt == "You are mine."
+    with pytest.raises(InvalidRequest, match="PRESET"):
+        asked(PRESET="nobody")
+
+
+@pytest.mark.parametrize(
+    ("given", "valve", "shown"),
+    [(None, False, False), ("false", True, False), (True, False, True)],
+)
+def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> None:
+    """The request's word counts, in every form of yes and no (R6)."""
+    body = {"emit_intermediate_thoughts": given}
+
+    assert emits_thoughts(question(body, EMIT_INTERMEDIATE_THOUGHTS=valve)) is shown
+
+
+# ---------------------------------------------------------------- the engine's own
+
+
+def test_the_engine_gets_what_the_valves_say() -> None:
+    """Effort, summary, verbosity, timeouts, retries."""
+    found = asked(
+        {"stream": True},
+        REASONING_EFFORT="low",
+        REASONING_SUMMARY="disabled",
+        VERBOSITY="high",
+        PARALLEL_TOOL_CALLS=False,
+        MAX_RETRIES=4,
+        IDLE_TIMEOUT_SECONDS=77,
+        TOOL_TIMEOUT_SECONDS=5,
+        TOOL_OUTPUT_CHARACTERS=2000,
+    )
+
+    settings = found.settings
+    assert (settings.effort, settings.summary, settings.verbosity) == (
+        *("low", None, "high"),
+    )
+    assert (settings.stream, settings.parallel_tool_calls) == (True, False)
+    assert found.limits.retries.max_retries == 4
+    assert found.limits.timeouts.idle == 77
+    assert (found.own.limits.seconds, found.own.limits.characters) == (5, 2000)
+
+
+def test_nothing_chosen_is_left_to_the_model() -> None:
+    """Defaults send no parameter that nobody asked for."""
+    settings = asked().settings
+
+    assert (settings.effort, settings.summary, settings.verbosity) == (
+        *(None, "auto", None),
+    )
+    assert (settings.stream, settings.parallel_tool_calls) == (False, None)
+
+
+def test_streaming_can_be_switched_off() -> None:
+    """For organisations that may not; the reader gets the answer in one piece."""
+    assert not asked({"stream": True}, ENABLE_STREAM=False).settings.stream
+
+
+def test_the_endpoint_has_the_secrets_in_clear(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are revealed only on the way to the server; the log knows to hide them."""
+    monkeypatch.setenv("TEAM_KEY", "team-secret")
+    headers = {"X-Team": "env:TEAM_KEY", "X-Plain": "plain-secret"}
+    valves = Valves(
+        API_KEY=KEY,
+        EXTRA_HEADERS=json.dumps(headers),
+        PROXY="http://user:pass%20word@127.0.0.1:9",
+        ORGANIZATION=" org ",
+        COMPATIBILITY="strict",
+        VERIFY_SSL=False,
+    )
+
+    endpoint = endpoint_of(valves)
+
+    assert endpoint.headers()["Authorization"] == f"Bearer {KEY}"
+    assert endpoint.headers()["X-Team"] == "team-secret"
+    assert endpoint.headers()["X-Plain"] == "plain-secret"
+    assert endpoint.organization == "org"
+    assert endpoint.strict
+    assert not endpoint.network.verify_ssl
+    hidden = secrets_of(endpoint)
+    assert {KEY, "team-secret", "plain-secret", "pass word"} <= set(hidden)
+
+
+def test_the_environments_key_is_the_last_resort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server that has one needs no valve."""
+    with pytest.raises(InvalidRequest, match="no API key yet"):
+        endpoint_of(Valves())
+    monkeypatch.setenv("OPENAI_API_KEY", f" {KEY} ")
+
+    assert endpoint_of(Valves()).api_key == KEY
+
+
+@pytest.mark.parametrize("text", ["X-Team: blue", '["a"]', '{"X-Team": 1}'])
+def test_headers_that_are_none_are_refused(text: str) -> None:
+    """By a sentence that shows the form, and not what was typed."""
+    with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not") as refused:
+        endpoint_of(Valves(API_KEY=KEY, EXTRA_HEADERS=text))
+
+    assert text not in str(refused.value)

@@ -1,0 +1,493 @@
+"""The loop: rounds, limits, endings."""
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from agent_sample import (
+    ScriptedProvider,
+    WeatherTool,
+    answered,
+    calls,
+    ending_of,
+    events_of,
+    host_tool,
+    metadata_of,
+    question,
+    states,
+)
+from gpt5_agent.asked import AgentLimits, OwnTools, Persona
+from gpt5_agent.events import (
+    ExecutionEnded,
+    Metadata,
+    NewMessage,
+    ReadyForInput,
+    StepEnded,
+    StepStarted,
+)
+from gpt5_agent.guard import FAILED, REPEATED
+from gpt5_agent.presets import Preset
+from gpt5_agent.strategy import STRATEGIES, run_agent
+from openai_responses.items import Item, is_call_output
+from openai_responses.replay import given_back
+from openai_responses.run_events import Noted, RunEnded
+from openai_responses.toolset import CallLimits
+from openai_responses.usage import Usage
+from run_sample import message, reasoning
+from skipping_loop import run_skipping
+from tool_sample import endless
+
+SAID = message("9", "It rains.")
+LIMIT = (
+    "Maximum iteration limit ({}) reached. Cannot call tool 'get_weather'. "
+    "Please consider increasing the iteration limit."
+)
+
+
+def looking(number: int, name: str = "get_weather", city: str = "") -> list[Item]:
+    """An answer that thinks, then calls a tool with arguments of its own."""
+    return [reasoning(str(number)), calls(name, number, city or f"Bern {number}")]
+
+
+def limited(iterations: int, **more: Any) -> AgentLimits:
+    """Limits of which only some count."""
+    return AgentLimits(iterations, **more)
+
+
+# ---------------------------------------------------------------- rounds
+
+
+def test_r9_answer_without_calls_ends_the_loop() -> None:
+    """It is told as a whole, then the agent is ready."""
+    provider = ScriptedProvider([SAID])
+
+    events = run_skipping(events_of(question(WeatherTool()), provider))
+
+    assert len(provider.asked) == 1
+    assert [e for e in events if isinstance(e, NewMessage)] == [NewMessage("It rains.")]
+    assert isinstance(events[-1], ReadyForInput)
+    assert states(events) == ["thinking", "idle"]
+    assert ending_of(events).kind == "completed"
+
+
+def test_round_of_calls_is_answered_and_the_next_one_sees_it() -> None:
+    """History grows by exactly what came and what was answered."""
+    tool = WeatherTool()
+    provider = ScriptedProvider(looking(1), looking(2), [SAID])
+
+    events = run_skipping(events_of(question(tool), provider))
+
+    assert tool.called == [{"city": "Bern 1"}, {"city": "Bern 2"}]
+    histories = [history for history, _ in provider.asked]
+    for number, (before, after) in enumerate(pairwise(histories), 1):
+        back = given_back(looking(number), with_reasoning=True)
+        assert after[: len(before) + 2] == [*before, *back]
+        [output] = after[len(before) + 2 :]
+        assert output["output"] == f"Rain in Bern {number}."
+    assert states(events) == [
+        "thinking",
+        "executing_tool",
+        "thinking",
+        "executing_tool",
+        "thinking",
+        "idle",
+    ]
+
+
+def test_r13_outputs_keep_the_order_of_their_calls() -> None:
+    """The first call takes longer than the second, and one is refused between them."""
+
+    class SlowTool(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            await asyncio.sleep(5.0 if args["city"] == "A" else 0.0)
+            return await super().execute(args)
+
+    tool = SlowTool()
+    asks = [
+        calls("get_weather", 1, "A"),
+        calls("nobody", 2),
+        calls("get_weather", 3, "B"),
+    ]
+    provider = ScriptedProvider(asks, [SAID])
+
+    events = run_skipping(events_of(question(tool), provider))
+
+    assert [args["city"] for args in tool.called] == ["B", "A"]
+    assert answered(events) == [
+        "Rain in A.",
+        "there is not a tool named nobody",
+        "Rain in B.",
+    ]
+    outputs = [item for item in provider.asked[1][0] if is_call_output(item)]
+    assert [item["call_id"] for item in outputs] == ["call_1", "call_2", "call_3"]
+
+
+def test_r12_calls_merge_by_id_and_those_without_id_or_name_are_dropped() -> None:
+    """The last of two with one id counts; the host sees one of it."""
+    tool = WeatherTool()
+    again = {**calls("get_weather", 1, "Basel"), "id": "fc_other"}
+    nameless = {**calls("", 2), "id": "fc_nameless"}
+    lost = {**calls("get_weather", 3), "call_id": ""}
+    provider = ScriptedProvider(
+        [calls("get_weather", 1, "Bern"), again, nameless, lost], [SAID]
+    )
+
+    events = run_skipping(events_of(question(tool), provider))
+
+    assert tool.called == [{"city": "Basel"}]
+    started = [e for e in events if type(e).__name__ == "ItemStarted"]
+    assert len(started) == 2
+    sent = [item for item in provider.asked[1][0] if item.get("call_id")]
+    assert [item["type"] for item in sent] == ["function_call", "function_call_output"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_r7_both_strategies_are_one_loop(strategy: str) -> None:
+    """Only the metadata tell them apart."""
+    provider = ScriptedProvider(looking(1), [SAID])
+    asked = replace(question(WeatherTool()), strategy=strategy)
+
+    events = run_skipping(events_of(asked, provider))
+
+    assert answered(events) == ["Rain in Bern 1."]
+    assert metadata_of(events).strategy == strategy
+
+
+# ---------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize(("asked_for", "rounds"), [(2, 2), (30, 30), (99, 30)])
+def test_r10_at_the_limit_calls_are_told_so_and_one_answer_without_tools_follows(
+    asked_for: int, rounds: int
+) -> None:
+    """More than 30 rounds are never made (R5)."""
+    tool = WeatherTool()
+    answers = [looking(number) for number in range(1, rounds + 1)]
+    provider = ScriptedProvider(*answers, [SAID])
+    asked = question(tool, budget=limited(asked_for))
+
+    events = run_skipping(events_of(asked, provider))
+
+    assert len(tool.called) == rounds - 1
+    assert answered(events)[-1] == LIMIT.format(rounds)
+    assert [names for _, names in provider.asked] == [["get_weather"]] * rounds + [[]]
+    assert ending_of(events).kind == "completed"
+    assert NewMessage("It rains.") in events
+
+
+@pytest.mark.parametrize("asked_for", [1, 0, -5])
+def test_limit_of_one_makes_one_round_of_calls(asked_for: int) -> None:
+    """Then the answer is made of what they returned (R5: at least 1)."""
+    tool = WeatherTool()
+    provider = ScriptedProvider(looking(1), [SAID])
+
+    events = run_skipping(
+        events_of(question(tool, budget=limited(asked_for)), provider)
+    )
+
+    assert len(tool.called) == 1
+    assert answered(events) == ["Rain in Bern 1."]
+    assert [names for _, names in provider.asked] == [["get_weather"], []]
+    assert NewMessage("It rains.") in events
+
+
+def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
+    """Its calls are answered, nothing is asked again."""
+    tool = WeatherTool()
+    provider = ScriptedProvider(looking(1), looking(2), looking(3))
+    asked = question(tool, budget=limited(2))
+
+    events = run_skipping(events_of(asked, provider))
+
+    assert len(provider.asked) == 3
+    assert answered(events)[1:] == [LIMIT.format(2)] * 2
+    assert len(tool.called) == 1
+
+
+def test_r5_default_is_six_rounds() -> None:
+    """As in the seed."""
+    assert AgentLimits().rounds == 6
+
+
+def test_limit_of_tokens_ends_with_an_answer() -> None:
+    """Each answer of the script counts 15."""
+    tool = WeatherTool()
+    provider = ScriptedProvider(looking(1), looking(2), [SAID])
+    asked = question(tool, budget=limited(30, tokens=30))
+
+    events = run_skipping(events_of(asked, provider))
+
+    assert len(tool.called) == 1
+    assert answered(events)[-1] == (
+        "Token limit (30) reached. Cannot call tool 'get_weather'."
+    )
+    assert [bool(names) for _, names in provider.asked] == [True, True, False]
+    assert NewMessage("It rains.") in events
+
+
+def test_limit_of_seconds_ends_with_an_answer() -> None:
+    """A tool that takes too long is stopped at the limit."""
+
+    class HangingTool(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            return await endless(args)
+
+    provider = ScriptedProvider(looking(1), [SAID])
+    own = OwnTools(tools=[HangingTool()], limits=CallLimits(seconds=9.0))
+    asked = question(own=own, budget=limited(30, seconds=0.01))
+
+    events = asyncio.run(events_of(asked, provider))
+
+    assert "was stopped" in str(answered(events))
+    assert [bool(names) for _, names in provider.asked] == [True, False]
+    assert NewMessage("It rains.") in events
+
+
+# ---------------------------------------------------------------- the guard
+
+
+def test_r21_failure_is_remembered_over_the_rounds() -> None:
+    """The same call is not made again, another one is."""
+    tool = WeatherTool(failing=True)
+    same = [looking(number, city="Bern") for number in (1, 2)]
+    provider = ScriptedProvider(*same, looking(3, city="Basel"), [SAID])
+
+    events = run_skipping(events_of(question(tool), provider))
+
+    assert answered(events) == [FAILED, REPEATED, FAILED]
+    assert len(tool.called) == 2
+    assert "hunter2" not in repr(events)
+
+
+def test_own_tool_wins_over_one_of_the_host() -> None:
+    """A name means one tool."""
+    tool = WeatherTool()
+    provider = ScriptedProvider(looking(1), [SAID])
+    asked = question(tool, body={"tools": [host_tool("get_weather")]})
+
+    events = run_skipping(events_of(asked, provider))
+
+    assert answered(events) == ["Rain in Bern 1."]
+    assert provider.asked[0][1] == ["get_weather"]
+
+
+@pytest.mark.parametrize(
+    ("limits_", "told"),
+    [
+        (CallLimits(seconds=0.5), "did not finish within 0.5 s"),
+        (CallLimits(characters=10), "characters are cut here"),
+    ],
+)
+def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, told: str) -> None:
+    """The model is told what it does not get."""
+
+    class LastingTool(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            await asyncio.sleep(0.4 if limits_.seconds > 1 else 60.0)
+            return "rain " * 100
+
+    provider = ScriptedProvider(looking(1), [SAID])
+    asked = question(own=OwnTools(tools=[LastingTool()], limits=limits_))
+
+    events = run_skipping(events_of(asked, provider))
+
+    assert told in str(answered(events))
+    assert NewMessage("It rains.") in events
+
+
+# ---------------------------------------------------------------- endings
+
+
+def test_model_without_functions_is_refused_by_a_sentence() -> None:
+    """Nothing is sent."""
+    provider = ScriptedProvider()
+
+    events = run_skipping(events_of(question(model="chatgpt-4o-latest"), provider))
+
+    assert ending_of(events).kind == "invalid"
+    assert "cannot call functions" in ending_of(events).sentence
+    assert states(events) == ["failed"]
+    assert isinstance(events[-1], ReadyForInput)
+    assert provider.asked == []
+
+
+def test_r15_metadata_come_once_also_after_an_error() -> None:
+    """They tell what was used until then."""
+    provider = ScriptedProvider(looking(1), [])
+
+    events = run_skipping(events_of(question(WeatherTool()), provider))
+
+    told = metadata_of(events)
+    assert (told.ending, told.rounds, told.tool_calls) == ("cut", 2, 1)
+    assert told.usage == Usage(20, 10, 30)
+    assert states(events)[-1] == "failed"
+    assert not any(isinstance(event, NewMessage) for event in events)
+
+
+def test_r15_metadata_tell_what_an_answer_took() -> None:
+    """Tokens are those of all rounds, the price is the catalog's."""
+    provider = ScriptedProvider(looking(1), [SAID])
+
+    events = run_skipping(events_of(question(WeatherTool()), provider))
+
+    told = metadata_of(events)
+    assert (told.model, told.ending, told.rounds, told.tool_calls) == (
+        "gpt-5",
+        "completed",
+        2,
+        1,
+    )
+    assert told.usage == Usage(20, 10, 30)
+    assert told.price == pytest.approx((20 * 1.25 + 10 * 10) / 1_000_000)
+    assert told.latency >= 0
+    assert told.wire()["total_tokens"] == 30
+    places = [type(event) for event in events]
+    assert places.index(ExecutionEnded) < places.index(RunEnded)
+
+
+def test_r15_price_of_an_unknown_model_is_nothing() -> None:
+    """Nobody guesses."""
+    provider = ScriptedProvider([SAID])
+
+    events = run_skipping(events_of(question(model="my-own-model"), provider))
+
+    assert metadata_of(events).price == 0.0
+
+
+def test_r15_metadata_are_told_once_after_a_cancel() -> None:
+    """To who asked; the reader has left."""
+
+    class EndlessProvider(ScriptedProvider):
+        async def generate(self, history: Any, tools: Any) -> Any:
+            await asyncio.Event().wait()
+            yield
+
+    async def work() -> list[Metadata]:
+        ended: list[Metadata] = []
+        asked = replace(question(WeatherTool()), ended=ended.append)
+
+        async def read() -> None:
+            provider = EndlessProvider()
+            events = run_agent(asked, lambda _asked, _prepared: provider)
+            async with aclosing(events):
+                async for _ in events:
+                    pass
+
+        task = asyncio.create_task(read())
+        for _ in range(9):  # its turn comes
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        return ended
+
+    [told] = run_skipping(work())
+
+    assert (told.ending, told.rounds) == ("cancelled", 1)
+
+
+def test_stop_stops_the_tool_that_runs() -> None:
+    """Closing the generator is enough."""
+    left: list[str] = []
+
+    class LastingTool(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            try:
+                return await endless(args)
+            finally:
+                left.append(self.name)
+
+    async def work() -> None:
+        provider = ScriptedProvider(looking(1))
+        asked = question(LastingTool())
+        events = run_agent(asked, lambda _asked, _prepared: provider)
+        task = asyncio.create_task(_drain(events))
+        for _ in range(99):  # until the tool runs
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+    run_skipping(work())
+
+    assert left == ["get_weather"]
+
+
+async def _drain(events: Any) -> None:
+    async with aclosing(events):
+        async for _ in events:
+            pass
+
+
+# ---------------------------------------------------------------- the log
+
+
+def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
+    """ROUND n > model Thought > CALL tool; each that begins also ends."""
+    lines: list[str] = []
+    provider = ScriptedProvider(looking(1), [SAID])
+    asked = replace(question(WeatherTool()), log=lines.append)
+
+    events = run_skipping(events_of(asked, provider))
+
+    began = {e.id: e for e in events if isinstance(e, StepStarted)}
+    ended = [e for e in events if isinstance(e, StepEnded)]
+    assert sorted(began) == sorted(step.id for step in ended)
+    assert [(e.label, began.get(e.parent, e).label) for e in began.values()] == [
+        ("ROUND 1", "ROUND 1"),
+        ("gpt-5 Thought", "ROUND 1"),
+        ("CALL get_weather", "ROUND 1"),
+        ("ROUND 2", "ROUND 2"),
+        ("gpt-5 Thought", "ROUND 2"),
+    ]
+    assert [e.label for e in ended] == [
+        "gpt-5 Thought",
+        "CALL get_weather",
+        "ROUND 1",
+        "gpt-5 Thought",
+        "ROUND 2",
+    ]
+    assert [e.usage.total for e in ended if e.usage] == [15, 15]
+    assert lines[0].startswith("ROUND 1 > gpt-5 Thought: ")
+    assert lines[0].endswith(" s, 15 tokens")
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
+    """Neither a prompt nor an argument stands in it otherwise."""
+    lines: list[str] = []
+    provider = ScriptedProvider(looking(1, city="Atlantis"), [SAID])
+    asked = question(WeatherTool(), said="a prompt", log=lines.append, debug=debug)
+
+    events = run_skipping(events_of(asked, provider))
+
+    steps = [e for e in events if isinstance(e, StepStarted | StepEnded)]
+    assert ("Atlantis" in repr([*steps, *lines])) is debug
+    assert "a prompt" not in repr([*steps, *lines])
+
+
+# ---------------------------------------------------------------- what is given
+
+
+def test_memory_that_drops_turns_says_so() -> None:
+    """The note comes before the answer; memories come first."""
+    guide = Preset("You sail.", 0.5, "sliding-window:1", ("The boat is red.",))
+    messages = [
+        {"role": "user", "content": "One?"},
+        {"role": "assistant", "content": "One."},
+        {"role": "user", "content": "Two?"},
+    ]
+    provider = ScriptedProvider([SAID])
+    asked = question(messages=messages, persona=Persona(guide=guide))
+
+    events = run_skipping(events_of(asked, provider))
+
+    [note] = [event for event in events if isinstance(event, Noted)]
+    assert "1 earlier turn was left out" in note.sentence
+    [(history, _)] = provider.asked
+    assert len(history) == 2
+    assert "The boat is red." in repr(history[0])
+    assert "Two?" in repr(history[1])

@@ -1,0 +1,316 @@
+"""A conversation in a terminal: in one process, then as it is typed in a real one."""
+
+import asyncio
+import fcntl
+import json
+import os
+import sys
+import termios
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_sample import ScriptedProvider, WeatherTool, calls, question
+from gpt5_agent.asked import OwnTools
+from gpt5_agent.session import Session
+from gpt5_agent.terminal import Terminal, Typed
+from openai_responses.approvals import Approver, read_rules
+from openai_responses.items import Item
+from run_sample import message, reasoning
+from simulator import Simulator
+from upstream import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ROOT = Path(__file__).parents[2]
+SAID = message("9", "It rains.")
+LOOKING = [reasoning("1"), message("1", "I look."), calls("delete_weather", 1)]
+
+
+class SlowTool(WeatherTool):
+    """A tool that waits until it is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = asyncio.Event()
+
+    async def execute(self, args: dict[str, Any]) -> object:
+        """Wait."""
+        self.called.append(args)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+        return "never"
+
+
+class Desk:
+    """A person at a terminal."""
+
+    def __init__(self, *answers: list[Item], tool: WeatherTool | None = None) -> None:
+        self.text = ""
+        self.tool = tool or WeatherTool("delete_weather")
+        self.terminal = Terminal(self._write, emits_thoughts=True)
+        approver = Approver(read_rules("delete_*=ask"))
+        asked = question(own=OwnTools([self.tool], approver), messages=[])
+        provider = ScriptedProvider(*answers)
+        self.session = Session(
+            asked, self.terminal, self.terminal.show, lambda _asked, _prepared: provider
+        )
+
+    def _write(self, text: str) -> None:
+        self.text += text
+
+    async def sees(self, text: str) -> None:
+        """Wait for a text; what was written up to its end is forgotten."""
+        await until(lambda: text in self.text)
+        self.text = self.text.partition(text)[2]
+
+
+@asynccontextmanager
+async def sitting(*answers: list[Item], **more: Any) -> AsyncIterator[Desk]:
+    """A person who leaves at the end."""
+    desk = Desk(*answers, **more)
+    conversation = asyncio.create_task(desk.terminal.converse(desk.session))
+    try:
+        yield desk
+        desk.terminal.end()
+        await conversation
+    finally:
+        conversation.cancel()
+
+
+async def test_thoughts_calls_and_answers_are_shown() -> None:
+    """In the order in which they come."""
+    tool = WeatherTool()
+    looking = [reasoning("1"), message("1", "I look."), calls("get_weather", 1)]
+    async with sitting(looking, [SAID], tool=tool) as desk:
+        await desk.sees("> ")
+        desk.terminal.take_typed("Weather?")
+
+        for text in (
+            "[thinking]\n",
+            "~ I look.\n",
+            '* get_weather {"city":"Bern"}\n',
+            "[executing_tool]\n",
+            "= Rain in Bern.\n",
+            "[thinking]\n",
+            "It rains.\n",
+            "[2 rounds, 1 calls, ",
+            "[idle]\n> ",
+        ):
+            await desk.sees(text)
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [("y", "= Rain in Bern."), ("YES", "= Rain"), ("n", "! Error: The user did not")],
+)
+async def test_call_waits_for_a_yes(typed: str, shown: str) -> None:
+    """Anything else is asked for again."""
+    async with sitting(LOOKING, [SAID]) as desk:
+        desk.terminal.take_typed("Delete it.")
+        await desk.sees("[waiting_for_confirmation]\n")
+        await desk.sees("May delete_weather be called? It can delete things.\n")
+        await desk.sees('With: {"city": "Bern"}\ny or n: ')
+        assert desk.tool.called == []
+
+        desk.terminal.take_typed("maybe")
+        await desk.sees("Please answer y or n: ")
+        desk.terminal.take_typed(typed)
+
+        await desk.sees(shown)
+        await desk.sees("It rains.\n")
+
+
+async def test_nobody_there_is_a_no() -> None:
+    """Whether they leave before or after the question."""
+    for leaves_first in (True, False):
+        desk = Desk(LOOKING, [SAID])
+        conversation = asyncio.create_task(desk.terminal.converse(desk.session))
+        desk.terminal.take_typed("Delete it.")
+        if leaves_first:
+            desk.terminal.end()
+        await desk.sees("y or n: ")
+        if not leaves_first:
+            desk.terminal.end()
+
+        await conversation
+
+        assert desk.tool.called == []
+        assert "It rains." in desk.text
+
+
+async def test_interrupt_stops_the_answer_then_ends() -> None:
+    """The tool is stopped, the person can go on; once more, with nothing to stop."""
+    tool = SlowTool()
+    first = [calls("get_weather", 1)]
+    async with sitting(first, [SAID], tool=tool) as desk:
+        desk.terminal.take_typed("Weather?")
+        await until(lambda: bool(tool.called))
+
+        desk.terminal.interrupt()
+
+        await desk.sees("[stopped]\n> ")
+        assert tool.ended.is_set()
+        desk.terminal.take_typed("Again?")
+        await desk.sees("It rains.\n")
+        await desk.sees("> ")
+        desk.terminal.interrupt()
+
+
+async def test_interrupt_takes_the_question_back() -> None:
+    """What is typed next is no answer to it."""
+    async with sitting(LOOKING, [SAID]) as desk:
+        desk.terminal.take_typed("Delete it.")
+        await desk.sees("y or n: ")
+        desk.terminal.interrupt()
+        await desk.sees("[stopped]\n> ")
+
+        desk.terminal.take_typed("y")
+
+        await desk.sees("It rains.\n")
+        assert desk.tool.called == []
+        assert desk.session.messages[-2]["content"] == "y"
+
+
+async def test_what_a_listener_hears_is_answered_and_says_no_yes() -> None:
+    """It waits for its turn; a `y` of it is an input like any other."""
+    async with sitting(LOOKING, [SAID], [SAID]) as desk:
+        desk.terminal.take_typed("Delete it.")
+        await desk.sees("y or n: ")
+        heard = asyncio.create_task(desk.terminal.emit_input("y"))
+        await Typed(desk.terminal).emit_input("n")
+
+        await heard
+
+        assert desk.tool.called == []
+        inputs = [m["content"] for m in desk.session.messages if m["role"] == "user"]
+        assert inputs == ["Delete it.", "y"]
+
+
+async def test_input_that_nobody_answers_any_more_is_let_go() -> None:
+    """Whoever waits for it is told."""
+    desk = Desk()
+    desk.terminal.end()
+    heard = asyncio.create_task(desk.terminal.emit_input("Hello?"))
+    await asyncio.sleep(0)
+
+    await desk.terminal.converse(desk.session)
+
+    await heard
+    assert desk.session.messages == []
+
+
+async def test_terminal_obeys_nobody_else() -> None:
+    """Control characters of models or tools would clear the screen, or worse."""
+    evil = message("9", "a\x1b[2Jb\x9bc\r\u202ed\te\nf")
+    async with sitting([evil]) as desk:
+        desk.terminal.take_typed("Hello?")
+
+        await desk.sees("a\ufffd[2Jb\ufffdc\ufffd\ufffdd\te\nf\n")
+
+
+# ---------------------------------------------------------------- a real one
+
+
+class RealTerminal:
+    """A program that thinks it is in a terminal."""
+
+    def __init__(self, master: int, process: asyncio.subprocess.Process) -> None:
+        self.text = ""
+        self.process = process
+        self._master = master
+        asyncio.get_running_loop().add_reader(master, self._read)
+
+    def _read(self) -> None:
+        piece = b""
+        with suppress(OSError):  # the other side is closed
+            piece = os.read(self._master, 65_536)
+        self.text += piece.decode("utf-8", "replace")
+        if not piece:
+            asyncio.get_running_loop().remove_reader(self._master)
+
+    def types(self, text: str) -> None:
+        """Press keys."""
+        os.write(self._master, text.encode())
+
+    async def sees(self, text: str) -> None:
+        """Wait for a text; what was written up to its end is forgotten."""
+        async with asyncio.timeout(60):
+            while text not in self.text:
+                assert self.process.returncode is None, self.text
+                await asyncio.sleep(0.02)
+        self.text = self.text.partition(text)[2]
+
+
+@asynccontextmanager
+async def program(
+    *arguments: str, environment: dict[str, str]
+) -> AsyncIterator[RealTerminal]:
+    """`python -m gpt5_agent` with a terminal of its own."""
+    master, slave = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gpt5_agent", *arguments),
+        cwd=ROOT / "pipelines",
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": "../pipes", **environment},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(slave)
+    try:
+        yield RealTerminal(master, process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        asyncio.get_running_loop().remove_reader(master)
+        os.close(master)
+
+
+async def test_real_terminal_types_approves_stops_and_leaves(
+    sim: Simulator, tmp_path: Path
+) -> None:
+    """With a tool of an MCP server; the key is sent, and never shown."""
+    notes = tmp_path / "notes"
+    servers = tmp_path / "mcp.json"
+    entry = {
+        "server_label": "web",
+        "command": [sys.executable, str(ROOT / "tests" / "mcp_official.py")],
+        "env": {"NOTES": str(notes)},
+        "allowed_tools": ["wait"],
+    }
+    servers.write_text(json.dumps(entry), "utf-8")
+    options = (
+        f"--set=BASE_URL={sim.base_url}",
+        "--set=MODEL=gpt-5",
+        "--set=TOOL_APPROVAL=*=ask",
+        f"--mcp={servers}",
+    )
+    async with program(
+        *options, environment={"OPENAI_API_KEY": sim.api_key}
+    ) as terminal:
+        await terminal.sees("> ")
+        terminal.types("sim:tool please\n")
+        await terminal.sees("~ **Choosing a tool**")
+        await terminal.sees("May web_wait be called?")
+        await terminal.sees("y or n: ")
+        terminal.types("y\n")
+        await until(lambda: notes.exists() and "call wait" in notes.read_text("utf-8"))
+        terminal.types("\x03")
+        await terminal.sees("[stopped]")
+        terminal.types("Who are you?\n")
+        await terminal.sees("[idle]")
+        terminal.types("\x04")
+        await terminal.process.wait()
+        shown = terminal.text
+
+    assert terminal.process.returncode == 0
+    assert notes.read_text("utf-8").splitlines()[-2:] == ["cancelled", "ended"]
+    assert sim.api_key not in shown

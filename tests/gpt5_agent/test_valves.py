@@ -1,0 +1,126 @@
+"""Settings load whatever is stored, show no secret, explain themselves."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from gpt5_agent.sealing import SEALED, revealed
+from gpt5_agent.valves import Valves, within
+from openai_responses.models import REASONING_EFFORTS, resolve_model
+
+PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
+SECRETS = {"API_KEY", "EXTRA_HEADERS", "PROXY"}
+SECRET = "sk-simulator-12345"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the server's pipelines."""
+    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_defaults_are_the_seeds() -> None:
+    """Six rounds, thoughts shown, the full policies (R5, R6)."""
+    valves = Valves()
+
+    assert valves.MAXIMUM_ITERATIONS == 6
+    assert valves.EMIT_INTERMEDIATE_THOUGHTS is True
+    assert valves.POLICY_STYLE == "full"
+    assert valves.BASE_URL == "https://api.openai.com/v1"
+    assert valves.VERIFY_SSL is True
+    assert resolve_model(valves.MODEL).facts.known_family
+
+
+def test_every_valve_explains_itself_with_an_example() -> None:
+    """The page shows nothing else."""
+    for name, field in Valves.model_fields.items():
+        assert name.isupper()
+        assert (field.description or "").endswith((".", ".`"))
+        assert "xample: `" in (field.description or ""), name
+
+
+def test_the_help_shows_both_forms_of_overrides() -> None:
+    """Text and JSON; and what context is, beside the policy of that name."""
+    overrides = PROPERTIES["PROMPT_POLICY_OVERRIDES"]["description"]
+    assert "`Answer in French.`" in overrides
+    assert '`{"tool_preamble_policy": ' in overrides
+    assert "context_gathering_policy" in PROPERTIES["CONTEXT"]["description"]
+
+
+def test_every_valve_is_a_field_that_the_page_can_draw() -> None:
+    """One plain type each."""
+    for drawn in PROPERTIES.values():
+        assert drawn["type"] in {"string", "boolean", "integer"}
+        assert not {"anyOf", "allOf", "oneOf", "$ref", "const"} & set(drawn)
+
+
+def test_every_effort_of_a_model_can_be_chosen() -> None:
+    """Nothing chosen is the empty text."""
+    efforts = get_args(Valves.model_fields["REASONING_EFFORT"].annotation)
+
+    assert set(efforts) == {"", *REASONING_EFFORTS}
+
+
+@pytest.mark.parametrize(
+    ("stored", "meant"),
+    [
+        *((1, 1), (30, 30), (0, 1), (31, 30), (-5, 1), (1e300, 30), (math.inf, 30)),
+        *((" 7 ", 7), ("7.9", 7), (7.9, 7), (True, 6), ("", 6), ("many", 6)),
+        *((None, 6), (math.nan, 6), ([1], 6), ({"a": 1}, 6)),
+    ],
+)
+def test_iterations_are_clamped(stored: object, meant: int) -> None:
+    """From 1 to 30, and 6 where nothing can be meant; nothing is refused (R5)."""
+    valves = Valves.model_validate({"MAXIMUM_ITERATIONS": stored})
+
+    assert meant == valves.MAXIMUM_ITERATIONS
+
+
+BAD: list[object] = [None, [], {"a": 1}, "nonsense", -1, 10**400, math.nan, b"\xff"]
+
+
+@pytest.mark.parametrize("name", Valves.model_fields)
+@pytest.mark.parametrize("value", BAD, ids=repr)
+def test_nothing_that_is_stored_is_refused(name: str, value: object) -> None:
+    """A refusal would end the whole server, and quote the value (R5, R30)."""
+    valves = Valves.model_validate({name: value, "UNKNOWN": value})
+
+    assert Valves.model_validate(valves.model_dump()) == valves
+    json.dumps(valves.model_dump(), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", sorted(SECRETS))
+def test_a_secret_is_never_shown(name: str) -> None:
+    """Neither to who asks for the valves nor in the file; it can still be used (R30)."""
+    given = json.dumps({"X-Key": SECRET}) if name == "EXTRA_HEADERS" else SECRET
+
+    shown = Valves.model_validate({name: given}).model_dump()
+
+    assert SECRET not in json.dumps(shown)
+    assert SEALED in shown[name]
+    again = Valves(**shown).model_dump()
+    assert again == shown
+    stored = json.loads(again[name])["X-Key"] if "{" in again[name] else again[name]
+    assert revealed(stored, name) == SECRET
+
+
+def test_secrets_are_passwords_on_the_page() -> None:
+    """Nobody reads them over a shoulder."""
+    assert {name for name, drawn in PROPERTIES.items() if "input" in drawn} == SECRETS
+
+
+def test_no_secret_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page loads the schema, defaults included."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+
+    assert SECRET not in json.dumps(Valves.model_json_schema())
+    assert SECRET not in Valves().model_dump_json()
+
+
+def test_within_its_limits() -> None:
+    """Any number that is meant is used."""
+    assert [within(n, 1, 3, 2) for n in (0, 2, "3", 4, "x")] == [1, 2, 3, 3, 2]

@@ -1,0 +1,240 @@
+"""What Open WebUI, or a plain client, gets of a run."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from agent_sample import ScriptedProvider, WeatherTool, calls, events_of, question
+from gpt5_agent.client_view import PlainView
+from gpt5_agent.events import AgentEvent
+from gpt5_agent.views import HostView
+from openai_responses.items import Item
+from openai_responses.origin import Origin
+from run_sample import message, reasoning
+from skipping_loop import run_skipping
+
+Json = dict[str, Any]
+SAID = message("9", "It rains.")
+LOOKING = [reasoning("1"), message("1", "I look."), calls("get_weather", 1)]
+PIXEL = "data:image/png;base64,AA=="
+
+
+class PictureTool(WeatherTool):
+    """A tool that draws."""
+
+    async def execute(self, args: Json) -> object:
+        """Return a picture and a file."""
+        link = {"type": "image_link", "url": PIXEL}
+        return [link, {"type": "blob", "data": "AA==", "name": "a.txt"}]
+
+
+def reported(*answers: list[Item], tool: Any = None, **more: Any) -> list[AgentEvent]:
+    """What the agent reports of these answers of a model."""
+    asked = question(tool or WeatherTool(), **more)
+    return run_skipping(events_of(asked, ScriptedProvider(*answers)))
+
+
+def on_page(
+    events: Sequence[AgentEvent], emits: bool = True
+) -> tuple[list[Json], HostView]:
+    """The chunks that Open WebUI gets."""
+    view = HostView(lambda: 1.0, emits, Origin("gpt-5", "127.0.0.1"))
+    chunks = [chunk for event in events for chunk in view.show(event)]
+    assert json.dumps(chunks)
+    return chunks, view
+
+
+def in_client(
+    events: Sequence[AgentEvent], emits: bool = True
+) -> tuple[list[Json], PlainView]:
+    """The chunks that a plain client gets."""
+    view = PlainView("c-1", 7, "m", emits)
+    chunks = [chunk for event in events for chunk in view.show(event)]
+    return chunks, view
+
+
+def host_events(chunks: Sequence[Json], kind: str) -> list[Json]:
+    """What is told through the host's events of a type."""
+    events = [chunk["event"] for chunk in chunks if "event" in chunk]
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+def test_page_gets_native_events_of_all_rounds() -> None:
+    """Thoughts, the card of the tool, the answer; one numbering."""
+    chunks, view = on_page(reported(LOOKING, [reasoning("2"), SAID]))
+
+    items = view.result("c", 1, "m")["output"]
+    assert [item["type"] for item in items] == [
+        "reasoning",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "reasoning",
+        "message",
+    ]
+    begun = [c["output_index"] for c in chunks if c.get("type", "").endswith("added")]
+    assert begun == list(range(6))
+    ids = [item["id"] for item in items]
+    assert len(set(ids)) == len(ids)
+    assert all(chunk.get("choices") is not None for chunk in chunks)
+
+
+def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
+    """A status line: the host keeps these with the message."""
+    chunks, _ = on_page(reported(LOOKING, [SAID]))
+
+    statuses = host_events(chunks, "status")
+    [told] = [one for one in statuses if one["action"] == "execution_metadata"]
+    assert told["done"] is True
+    assert told["description"].startswith("2 rounds, 1 tool call, 30 tokens, ")
+    assert told["execution_metadata"]["total_tokens"] == 30
+    usages = [chunk["usage"] for chunk in chunks if "usage" in chunk]
+    assert [usage["total_tokens"] for usage in usages] == [30]
+
+
+def test_r16_steps_are_told_as_they_begin_and_stored_as_they_end() -> None:
+    """A status that never ends would shimmer for ever."""
+    chunks, _ = on_page(reported(LOOKING, [SAID]))
+
+    begun = host_events(chunks, "agent:log")
+    ended = [
+        one for one in host_events(chunks, "status") if one["action"] == "agent_log"
+    ]
+    assert [one["label"] for one in begun[:3]] == [
+        "ROUND 1",
+        "gpt-5 Thought",
+        "CALL get_weather",
+    ]
+    assert {one["id"] for one in begun} == {one["id"] for one in ended}
+    assert all(one["done"] and one["seconds"] >= 0 for one in ended)
+    assert [one["tokens"] for one in ended if "tokens" in one] == [15, 15]
+    assert "Bern" not in json.dumps([*begun, *ended])
+
+
+def test_r16_debugging_shows_what_was_given_and_returned() -> None:
+    """To whoever may see the chat anyway."""
+    chunks, _ = on_page(reported(LOOKING, [SAID], debug=True))
+
+    details = [one.get("detail") for one in host_events(chunks, "agent:log")]
+    assert '{"city":"Bern"}' in details
+    stored = [one.get("detail") for one in host_events(chunks, "status")]
+    assert "Rain in Bern." in stored
+
+
+def test_context_is_a_source_below_the_answer() -> None:
+    """Its address, if it has one, is what it leads to."""
+    context = [{"title": "Chronicle", "content": "It froze.", "url": "http://a.b"}, "x"]
+
+    chunks, _ = on_page(reported([SAID], context=context))
+
+    first, second = host_events(chunks, "source")
+    assert first["source"] == {"name": "Chronicle", "url": "http://a.b"}
+    assert first["document"] == ["It froze."]
+    assert second["source"] == {"name": "Context 2"}
+
+
+def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
+    """Other files lie in the card; neither stands in the text."""
+    events = reported(LOOKING, [SAID], tool=PictureTool())
+    chunks, view = on_page(events)
+    plain, _ = in_client(events)
+
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    for found in (chunks, plain):
+        deltas = [c["delta"] for chunk in found for c in chunk["choices"]]
+        assert [d["images"] for d in deltas if "images" in d] == [[image]]
+    [card] = [
+        item
+        for item in view.result("c", 1, "m")["output"]
+        if item["type"] == "function_call_output"
+    ]
+    assert card["files"][0]["name"] == "a.txt"
+    assert PIXEL not in json.dumps(card["output"])
+
+
+def test_error_keeps_what_was_shown() -> None:
+    """R25: a chunk, after the metadata."""
+    chunks, view = on_page(reported(LOOKING, []))
+
+    errors = [place for place, chunk in enumerate(chunks) if "error" in chunk]
+    told = [
+        place
+        for place, chunk in enumerate(chunks)
+        if chunk.get("event", {}).get("data", {}).get("action") == "execution_metadata"
+    ]
+    assert len(errors) == len(told) == 1
+    assert told < errors
+    result = view.result("c", 1, "m")
+    assert result["error"]["message"]
+    assert result["execution_metadata"]["ending"] == "cut"
+    assert result["output"]
+
+
+def test_client_gets_chunks_of_a_chat_completion() -> None:
+    """Thoughts as reasoning, the metadata in a chunk without choices."""
+    chunks, _ = in_client(reported(LOOKING, [SAID]))
+
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    assert "".join(d.get("content", "") for d in deltas) == "I look.\n\nIt rains."
+    [told] = [chunk for chunk in chunks if "execution_metadata" in chunk]
+    assert told["choices"] == []
+    finished = [c["finish_reason"] for chunk in chunks for c in chunk["choices"]]
+    assert finished[-1] == "stop"
+
+
+@pytest.mark.parametrize("show", [on_page, in_client])
+def test_r27_result_is_complete(show: Any) -> None:
+    """The answer alone is its content; thoughts stand apart."""
+    _, view = show(reported(LOOKING, [reasoning("2"), SAID]))
+
+    result = view.result("c-1", 7, "m")
+
+    [choice] = result["choices"]
+    assert choice["finish_reason"] == "stop"
+    assert choice["message"]["content"] == "It rains."
+    assert choice["message"]["reasoning_content"] == "Thinking.\n\nI look.\n\nThinking."
+    assert "tool_calls" not in choice["message"]
+    assert result["usage"]["total_tokens"] == 30
+    assert result["execution_metadata"]["tool_calls"] == 1
+    assert (result["id"], result["created"], result["model"]) == ("c-1", 7, "m")
+    assert ("output" in result) is (show is on_page)
+
+
+@pytest.mark.parametrize("show", [on_page, in_client])
+def test_thoughts_are_left_out_of_a_result_too(show: Any) -> None:
+    """What the model's own reasoning sums up stays."""
+    _, view = show(reported(LOOKING, [SAID]), emits=False)
+
+    message_ = view.result("c", 1, "m")["choices"][0]["message"]
+    assert message_["content"] == "It rains."
+    assert message_["reasoning_content"] == "Thinking."
+
+
+def test_client_runs_its_own_tools() -> None:
+    """Their calls come at the end; nothing says that the answer is over."""
+    body = {
+        "tools": [{"type": "function", "function": {"name": "mine", "parameters": {}}}]
+    }
+    chunks, view = in_client(reported([calls("mine", 1)], body=body))
+
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    [asked] = [d["tool_calls"] for d in deltas if "tool_calls" in d]
+    assert asked[0]["function"]["name"] == "mine"
+    assert not any("execution_metadata" in chunk for chunk in chunks)
+    choice = view.result("c", 1, "m")["choices"][0]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["tool_calls"][0]["id"] == "call_1"
+
+
+def test_refused_question_is_a_result_with_an_error() -> None:
+    """And with what it took: nothing."""
+    events = reported(model="chatgpt-4o-latest")
+    _, view = on_page(events)
+    _, client = in_client(events)
+
+    for result in (view.result("c", 1, "m"), client.result("c", 1, "m")):
+        assert "cannot call functions" in result["error"]["message"]
+        assert result["execution_metadata"]["rounds"] == 0

@@ -1,0 +1,220 @@
+"""The agent's own tools as an answer gets them: of servers, of a sandbox."""
+
+import base64
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from gpt5_agent.log import AgentLog
+from gpt5_agent.own_tools import PortTools
+from gpt5_agent.ports import Tool
+from gpt5_agent.sandbox_tool import SandboxTool
+from gpt5_agent.valves import Valves
+from gpt5_agent.workbench import Workbench, server_secrets, servers_of
+from mcp_fake import TOOL, FakeMcp, result
+from openai_responses.errors import InvalidRequest
+from openai_responses.toolset import ToolAnswer
+from picture_sample import PIXEL, PNG
+from toolbox.sandbox_answers import SandboxAnswer
+from toolbox.workspaces import SandboxFile
+from upstream import Upstream, free_port
+
+pytestmark = pytest.mark.asyncio
+
+TOKEN = "token-of-a-server"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the server's pipelines."""
+    monkeypatch.setenv("PIPELINES_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest_asyncio.fixture
+async def bench() -> AsyncIterator[Workbench]:
+    """A workbench that is closed after the test."""
+    made = Workbench()
+    yield made
+    await made.close()
+
+
+def mcp(url: str, label: str = "clocks", **more: Any) -> str:
+    """The valve for one MCP server."""
+    return json.dumps([{"server_label": label, "server_url": url, **more}])
+
+
+async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolAnswer:
+    """What the agent gets of a call."""
+    return await PortTools(tools, "").call(name, arguments)
+
+
+# ------------------------------------------------------------------------ other servers
+
+
+async def test_tool_of_a_server_is_one_of_ours(bench: Workbench) -> None:
+    """Its token is sealed in the valve, and whole on the way."""
+    fake = FakeMcp()
+    async with Upstream(fake.answer) as server:
+        valve = mcp(server.base_url, authorization=TOKEN)
+        valves = Valves(MCP_SERVERS_JSON=valve)
+        async with bench.lend(valves, "chat", AgentLog("ID")) as tools:
+            answer = await ran(tools, "clocks_look")
+        sent = {one.headers.get("Authorization") for one in server.requests}
+
+    assert TOKEN not in valves.MCP_SERVERS_JSON
+    assert answer == ToolAnswer("Seen.")
+    assert sent == {f"Bearer {TOKEN}"}
+    assert server_secrets(servers_of(valves)) == [f"Bearer {TOKEN}", TOKEN]
+
+
+async def test_server_is_asked_once_for_what_it_offers(bench: Workbench) -> None:
+    """Not in every round; its sessions are not shared."""
+    fake = FakeMcp()
+    async with Upstream(fake.answer) as server:
+        valves = Valves(MCP_SERVERS_JSON=mcp(server.base_url))
+        for _ in range(2):
+            async with bench.lend(valves, "chat", AgentLog("ID")) as tools:
+                await ran(tools, "clocks_look")
+
+    assert fake.methods().count("tools/list") == 1
+    assert fake.methods().count("initialize") == 2
+
+
+async def test_what_is_wrong_with_a_server_is_logged(
+    bench: Workbench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer goes on without it, and no token is told."""
+    down = f"http://127.0.0.1:{free_port()}/"
+    rows = [
+        {"server_label": "down", "server_url": down, "authorization": TOKEN},
+        {"server_label": "program", "command": ["true"]},
+        {"server_label": "gone", "server_url": down, "authorization": "env:NO_SUCH"},
+    ]
+    valves = Valves(MCP_SERVERS_JSON=json.dumps(rows))
+
+    async with bench.lend(valves, "chat", AgentLog("ID")) as tools:
+        assert tools == ()
+
+    told = "\n".join(caplog.messages)
+    assert "The MCP server down cannot be reached" in told
+    assert "program is left out, because it starts a program" in told
+    assert "gone is left out, because a secret" in told
+    assert TOKEN not in told
+
+
+async def test_secret_that_cannot_be_read_is_told() -> None:
+    """Of a valve that is one reference, by a sentence with its name."""
+    with pytest.raises(InvalidRequest, match="OPENAPI_SERVERS_JSON"):
+        servers_of(Valves(OPENAPI_SERVERS_JSON="env:NO_SUCH_VARIABLE"))
+
+
+async def test_programs_are_started_only_where_that_is_allowed() -> None:
+    """Whoever reaches the Pipelines server can write its valves."""
+    row = json.dumps({"server_label": "a", "command": ["true"]})
+
+    entries = [
+        servers_of(Valves(MCP_SERVERS_JSON=row, ALLOW_STDIO=allowed)).entries()[0]
+        for allowed in (False, True)
+    ]
+
+    assert [len(found.entries) for found in entries] == [0, 1]
+
+
+# --------------------------------------------------------------------------- the sandbox
+
+
+async def test_without_the_valve_there_is_no_sandbox(bench: Workbench) -> None:
+    """Off by default."""
+    async with bench.lend(Valves(), "chat", AgentLog("ID")) as tools:
+        assert tools == ()
+
+
+async def test_files_of_a_run_are_shown(bench: Workbench) -> None:
+    """A picture goes to the page, another file to the card; the chat keeps both."""
+    valves = Valves(SANDBOX=True)
+    code = (
+        f"_ = open('a.png', 'wb').write({PNG!r})\n"
+        "_ = open('a.txt', 'w').write('hello')\n6 * 7"
+    )
+
+    async with bench.lend(valves, "u-1/c-1", AgentLog("ID")) as tools:
+        answer = await ran(tools, "python_execute", code=code)
+    async with bench.lend(valves, "u-1/c-1", AgentLog("ID")) as tools:
+        kept = await ran(tools, "sandbox_fs_read", path="a.txt")
+    async with bench.lend(valves, "u-2/c-1", AgentLog("ID")) as tools:
+        others = await ran(tools, "sandbox_fs_read", path="a.txt")
+
+    assert not answer.failed
+    assert '"result": 42' in str(answer.output)
+    card = answer.card
+    assert card["images"] == [PIXEL]
+    assert [file["name"] for file in card["files"]] == ["a.txt"]
+    assert kept == ToolAnswer("hello")
+    assert others.failed
+
+
+async def test_why_there_is_no_sandbox_is_told_once(
+    bench: Workbench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the log; nothing is offered, and nothing is tried again."""
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    for _ in range(2):
+        async with bench.lend(Valves(SANDBOX=True), "chat", AgentLog("ID")) as tools:
+            assert tools == ()
+
+    [line] = [one for one in caplog.messages if "not offered" in one]
+    assert "bwrap is not installed" in line
+
+
+async def test_tool_of_a_server_does_not_stand_for_one_of_the_sandbox(
+    bench: Workbench,
+) -> None:
+    """The API would refuse two tools of one name."""
+    named = {**TOOL, "name": "execute"}
+    fake = FakeMcp({"tools/list": result({"tools": [named, TOOL]})})
+    async with Upstream(fake.answer) as server:
+        valve = mcp(server.base_url, label="python")
+        valves = Valves(MCP_SERVERS_JSON=valve, SANDBOX=True)
+        async with bench.lend(valves, "chat", AgentLog("ID")) as tools:
+            names = [tool.name for tool in tools]
+            mine = [tool for tool in tools if tool.name == "python_execute"]
+
+    assert len(names) == len(set(names))
+    assert "python_look" in names
+    assert [type(tool) for tool in mine] == [SandboxTool]
+
+
+class WritingSandbox:
+    """Stands for the sandbox where its files have to be large."""
+
+    def __init__(self, *files: SandboxFile) -> None:
+        self._files = files
+
+    async def call(self, _chat: str, _name: str, _args: object) -> SandboxAnswer:
+        """Hand out the files."""
+        return SandboxAnswer("written", files=self._files)
+
+
+async def test_files_beyond_5_mb_are_named_alone(tmp_path: Path) -> None:
+    """The host keeps what is shown in the chat; one that is gone is not read."""
+    sizes = {"a.bin": 3_000_000, "b.bin": 3_000_000, "c.bin": 1000}
+    for name, size in sizes.items():
+        (tmp_path / name).write_bytes(b"x" * size)
+    names = [*sizes, "gone.bin"]
+    files = [SandboxFile(n, "application/octet-stream", tmp_path / n) for n in names]
+    sandbox: Any = WritingSandbox(*files)
+    tool = SandboxTool("python_execute", "", {}, sandbox, "chat")
+
+    answer = await ran((tool,), "python_execute")
+
+    assert [file["name"] for file in answer.card["files"]] == ["a.bin", "c.bin"]
+    content = base64.b64decode(answer.card["files"][1]["url"].partition(",")[2])
+    assert content == b"x" * 1000
+    assert "b.bin is not shown" in str(answer.output)
+    assert "gone.bin is not shown" in str(answer.output)

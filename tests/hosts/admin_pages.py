@@ -1,0 +1,118 @@
+"""The administrator's pages of Open WebUI, driven as a person does.
+
+    pages = AdminPages(chat)
+    await pages.open_editor()
+    await pages.paste(source, "openai_responses")
+    await pages.save()
+
+The way of the README's five steps, in the words of Open WebUI 0.12.4.
+"""
+
+from collections.abc import Mapping
+
+from playwright.async_api import Locator, Page
+
+from hosts.page import ChatPage
+from hosts.valves_dialog import fill_valves
+
+SAVE_MS = 120_000
+"""The server formats all of the source first, which may take its time."""
+WRITE_CLIPBOARD = "text => navigator.clipboard.writeText(text)"
+
+
+class AdminPages:
+    """What an administrator opens to install a function."""
+
+    def __init__(self, chat: ChatPage) -> None:
+        self._chat = chat
+
+    @property
+    def page(self) -> Page:
+        """Playwright's page."""
+        return self._chat.page
+
+    @property
+    def settings(self) -> Locator:
+        """The dialog that holds the list of models."""
+        return self.page.get_by_role("dialog", name="Settings")
+
+    async def open_functions(self) -> None:
+        """Admin Panel > Functions."""
+        await self.page.goto(f"{self._chat.user.url}/admin/functions")
+        await self.page.get_by_placeholder("Search Functions").wait_for()
+
+    async def open_editor(self) -> None:
+        """The button Create, which leads to an empty editor."""
+        create = {"name": "Create", "exact": True}
+        link = self.page.get_by_role("link", **create)  # type: ignore[arg-type]
+        button = self.page.get_by_role("button", **create)  # type: ignore[arg-type]
+        await link.or_(button).first.click()
+        await self.page.locator(".cm-content").first.wait_for()
+
+    async def paste(self, source: str, function_id: str) -> str:
+        """Put a file in the place of the example; the name that came with it."""
+        await self.page.evaluate(WRITE_CLIPBOARD, source)
+        await self.page.locator(".cm-content").first.click()
+        await self.page.keyboard.press("Control+A")
+        await self.page.keyboard.press("Control+V")
+        await self.page.get_by_label("Function ID").fill(function_id)
+        return await self.page.get_by_placeholder("Function Name").input_value()
+
+    async def save(self) -> None:
+        """Save, and confirm that the source is trusted."""
+        await self.page.get_by_role("button", name="Save & Create").click()
+        created = self.page.expect_response("**/functions/create", timeout=SAVE_MS)
+        async with created:
+            await self.page.get_by_role("button", name="Confirm").click()
+        await self.page.get_by_placeholder("Search Functions").wait_for()
+
+    def row(self, function_id: str) -> Locator:
+        """The line of a function in the list."""
+        link = self.page.locator(f'a[href$="edit?id={function_id}"]')
+        return self.page.locator("div.group").filter(has=link)
+
+    async def open_valves(self, function_id: str) -> Locator:
+        """The dialog behind the gear of a function."""
+        await self.row(function_id).get_by_label("Valves").click()
+        dialog = self.page.locator("[role=dialog]").last
+        await dialog.get_by_role("button", name="Save").wait_for()
+        return dialog
+
+    async def set_valves(
+        self, function_id: str, values: Mapping[str, str | bool]
+    ) -> None:
+        """Set valves by their labels, then save and close."""
+        dialog = await self.open_valves(function_id)
+        await fill_valves(self.page, dialog, values)
+        async with self.page.expect_response("**/valves/update"):
+            await dialog.get_by_role("button", name="Save").click()
+        await dialog.get_by_role("button", name="Close").click()
+        await dialog.wait_for(state="detached")
+
+    async def enable(self, function_id: str) -> None:
+        """The switch at the end of the line."""
+        async with self.page.expect_response("**/toggle"):
+            await self.row(function_id).get_by_role("switch").click()
+
+    async def open_models(self) -> None:
+        """Settings > Models."""
+        await self.page.goto(f"{self._chat.user.url}/admin/settings/models")
+        await self.settings.get_by_text("Model Defaults").wait_for()
+
+    async def open_access(self, model: str) -> Locator:
+        """Who may use a model of the list."""
+        await self.settings.get_by_text(model, exact=True).click()
+        await self.settings.get_by_role("button", name="Access").click()
+        return self.page.get_by_role("dialog").filter(has_text="Access Control").last
+
+    async def make_public(self, access: Locator) -> None:
+        """Let everybody use the model, then save."""
+        await access.get_by_role("button", name="Visibility").click()
+        await self.page.get_by_text("Public", exact=True).last.click()
+        await access.get_by_text("Accessible to all users").wait_for()
+
+    async def save_model(self, access: Locator) -> None:
+        """Close the question of access, and save the model."""
+        await access.get_by_role("button", name="Close").click()
+        async with self.page.expect_response("**/api/v1/models/**"):
+            await self.settings.get_by_role("button", name="Save & Update").click()

@@ -1,0 +1,30 @@
+"""The benchmark inside the real Open WebUI measures what it says."""
+
+import pytest
+
+from bench.inside import NATIVE, PIPE, answer, both_ways
+from bench.servers import Address
+from hosts.open_webui import OpenWebUI
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = pytest.mark.host
+
+
+@pytest.mark.asyncio
+async def test_both_ways_give_the_whole_answer(
+    server: OpenWebUI, admin: User, simulator: Simulator
+) -> None:
+    """The native connection tells every delta, the pipe joins them."""
+    before = await admin.models()
+    address = Address(simulator.base_url, simulator.api_key)
+
+    async with both_ways(admin, address), Tab(admin) as tab:
+        native = await answer(server, tab, NATIVE, 100)
+        pipe = await answer(server, tab, PIPE, 100)
+
+    assert native.events > 100 > pipe.events
+    assert min(native.cpu, pipe.cpu, native.first, pipe.first) > 0
+    after = await admin.models()
+    assert {one["id"] for one in after} == {one["id"] for one in before}

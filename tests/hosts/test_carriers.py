@@ -1,0 +1,200 @@
+"""Both carriers of what a chat does not show, in the real host and its page."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from hosts.page import ChatPage
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.tabs import Tab, Turn
+from hosts.users import EVERYBODY_READS, User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
+
+PIPE = "openai_responses"
+MODEL, HIGH, PLAIN = (
+    f"{PIPE}.{name}" for name in ("gpt-6.2-sol", "gpt-5.2-high", "gpt-5.2")
+)
+SIGN = "openai_responses:"
+WEATHER = {"type": "function", "function": {"name": "get_weather"}}
+USED = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
+
+
+@pytest_asyncio.fixture(params=["markers", "output"])
+async def carrier(admin: User, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """Where the chat keeps what it does not show."""
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=request.param):
+        yield request.param
+
+
+async def in_turn(tab: Tab, *asked: tuple[str, str]) -> list[Turn]:
+    """Questions to models, one after the other in one chat."""
+    turns: list[Turn] = []
+    for model, text in asked:
+        chat_id = turns[-1].chat_id if turns else None
+        turns.append(await tab.send(model, text, chat_id=chat_id, body=USED))
+    assert [turn.error for turn in turns if turn.error] == []
+    return turns
+
+
+def assert_each_continues_the_last(simulator: Simulator) -> None:
+    """Every request begins with the one before it and what that received."""
+    bodies = chat_bodies(simulator)
+    for before, output, after in zip(
+        bodies, outputs(simulator), bodies[1:], strict=False
+    ):
+        expected = [*before["input"], *map(stripped, output)]
+        assert after["input"][: len(expected)] == expected
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "scenario", ["commentary", "two-reasonings", "refusal", "tool-after-text"]
+)
+async def test_both_replay_the_same(
+    tab: Tab, simulator: Simulator, carrier: str, scenario: str
+) -> None:
+    """Byte for byte what was sent and received; one leaves text and row alone."""
+    first, _ = await in_turn(
+        tab, (MODEL, f"sim:{scenario} weather?"), (MODEL, "sim:chat thanks")
+    )
+
+    assert_each_continues_the_last(simulator)
+    chat = await tab.user.chat(first.chat_id)
+    texts = [message["content"] for message in chat["history"]["messages"].values()]
+    in_markers = carrier == "markers"
+    assert (SIGN in json.dumps(texts)) is in_markers
+    assert any(key.startswith("openai_responses") for key in chat) is in_markers
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("carrier")
+async def test_rounds_of_the_hosts_tools_replay_the_same(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """What waits between the rounds finds its place when the text comes."""
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
+        await in_turn(
+            tab, (MODEL, "sim:tool-twice weather?"), (MODEL, "sim:chat thanks")
+        )
+
+    assert_each_continues_the_last(simulator)
+    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 3
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("carrier")
+async def test_guided_regeneration_shows_the_old_answer(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """With its reasoning, and what should be otherwise behind it."""
+    [first] = await in_turn(tab, (MODEL, "sim:commentary hello"))
+    guide = {
+        "regeneration_message_id": first.message_id,
+        "regeneration_prompt": "sim:chat Say it as a pirate.",
+    }
+
+    again = await tab.regenerate(MODEL, first, body=guide)
+
+    assert again.error is None
+    assert_each_continues_the_last(simulator)
+    assert "pirate" in str(chat_bodies(simulator)[-1]["input"][-1])
+
+
+@pytest.mark.asyncio
+async def test_changing_the_carrier_loses_nothing(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """What either has kept goes on being read."""
+    chat_id = None
+    for carrier in ("output", "markers", "output", "markers"):
+        async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+            text = "sim:tool-after-text weather?"
+            turn = await tab.send(MODEL, text, chat_id=chat_id, body=USED)
+        chat_id = turn.chat_id
+        assert turn.error is None
+
+    assert_each_continues_the_last(simulator)
+    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 7
+    answers = [r.response or {} for r in simulator.requests]
+    assert not [a for a in answers if a.get("input_transformations")]
+
+
+@pytest_asyncio.fixture
+async def workspace_model(admin: User) -> AsyncIterator[str]:
+    """A model that people made of one of the pipe's."""
+    form = {
+        "id": "our-assistant",
+        "name": "Our assistant",
+        "base_model_id": HIGH,
+        "meta": {},
+        "params": {},
+        "access_grants": [EVERYBODY_READS],
+        "is_active": True,
+    }
+    await admin.call("POST", "/api/v1/models/create", form)
+    yield str(form["id"])
+    await admin.call("POST", "/api/v1/models/model/delete", {"id": form["id"]})
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("carrier")
+async def test_reasoning_stays_within_a_family(
+    tab: Tab, simulator: Simulator, workspace_model: str
+) -> None:
+    """To a workspace model, back to its base, and to another alias."""
+    models = (HIGH, workspace_model, HIGH, PLAIN)
+
+    await in_turn(tab, *((model, "sim:chat go on") for model in models))
+
+    assert_each_continues_the_last(simulator)
+    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 3
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+async def test_nothing_of_the_output_carrier_is_seen(
+    page: ChatPage, admin: User, simulator: Simulator
+) -> None:
+    """Not in the answer, the copied text, the edit box; the second turn has it all."""
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER="output"):
+        await page.open_model(MODEL)
+        await page.watch(SIGN)
+        await page.ask("sim:commentary Good morning")
+        await page.ask("sim:chat And a second question")
+
+    assert await page.seen() == []
+    assert SIGN not in await page.copy_last()
+    exported = await page.exported_text()
+    assert "Good morning" in exported
+    assert SIGN not in exported
+    await page.reload()
+    assert SIGN not in await page.edit_last()
+    assert page.errors == []
+    chat = await page.user.chat(page.chat_id)
+    assert not [key for key in chat if key.startswith("openai_responses")]
+    first, second = [b for b in chat_bodies(simulator) if "sim:" in str(b["input"][-1])]
+    received = [stripped(item) for item in outputs(simulator)[0]]
+    assert second["input"][:-1] == [*first["input"], *received]
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+async def test_a_temporary_chat_remembers_its_reasoning(
+    page: ChatPage, simulator: Simulator
+) -> None:
+    """The page gives back what rode in the thoughts; nothing is in any text."""
+    await page.open_model(MODEL, temporary=True)
+    await page.watch(SIGN)
+
+    await page.ask("sim:tool-after-text Good morning")
+    await page.ask("sim:chat And a second question")
+
+    assert await page.seen() == []
+    assert SIGN not in await page.copy_last()
+    assert_each_continues_the_last(simulator)
+    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 2

@@ -1,0 +1,241 @@
+"""What people attach, and what tools draw, in the real Open WebUI."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.tabs import Tab
+from hosts.uploads import attach, attached
+from hosts.users import EVERYBODY_READS, User
+from picture_sample import BMP, JPEG, PDF, PIXEL, PNG, data_url
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+DRAWING = Path(__file__).with_name("drawing.py").read_text()
+TEXT = b"The password is swordfish.\n"
+
+
+@pytest_asyncio.fixture(scope="module")
+async def drawing(admin: User) -> AsyncIterator[dict[str, Any]]:
+    """Tools that return pictures, for everybody; the fields that choose them."""
+    form = {
+        "id": "drawing",
+        "name": "Drawing",
+        "content": DRAWING,
+        "meta": {"description": "tests"},
+        "access_grants": [EVERYBODY_READS],
+    }
+    await admin.call("POST", "/api/v1/tools/create", form)
+    choice = {"type": "function", "function": {"name": "draw_map"}}
+    yield {"tool_ids": ["drawing"], "tool_choice": choice}
+    await admin.call("DELETE", "/api/v1/tools/id/drawing/delete")
+
+
+def document(name: str, content: bytes, kind: str) -> dict[str, Any]:
+    """A file as the model gets it."""
+    data = data_url(content, kind)
+    return {"type": "input_file", "filename": name, "file_data": data}
+
+
+def parts_of(body: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """The parts of a type in all items of a request."""
+    contents = [item.get("content") or item.get("output") for item in body["input"]]
+    parts = [part for rows in contents if isinstance(rows, list) for part in rows]
+    return [part for part in parts if part["type"] == kind]
+
+
+def assert_prefix(simulator: Simulator) -> None:
+    """Each request begins with the one before it and its answer."""
+    bodies, received = chat_bodies(simulator), outputs(simulator)
+    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
+        expected = [*before["input"], *(stripped(item) for item in output)]
+        assert after["input"][: len(expected)] == expected
+    answers = [(r.response or {}) for r in simulator.requests]
+    assert not [a for a in answers if a.get("input_transformations")]
+
+
+# ----------------------------------------------------------------------- documents
+
+
+@pytest.mark.asyncio
+async def test_documents_stay_where_they_were_attached(
+    tab: Tab, member: User, admin: User, simulator: Simulator
+) -> None:
+    """The next turn sends them again, byte for byte, at the same place."""
+    files = [
+        await attach(member, "report.pdf", PDF, "application/pdf"),
+        await attach(member, "note.txt", TEXT, "text/plain"),
+    ]
+    async with valves_changed(admin, PIPE, FILE_INPUT="all"):
+        first = await tab.send(MODEL, "sim:chat read", files=files)
+        later = await attach(member, "late.pdf", PDF + b"%", "application/pdf")
+        second = await tab.send(
+            MODEL, "sim:chat and this", chat_id=first.chat_id, files=[later]
+        )
+        third = await tab.send(MODEL, "sim:chat so?", chat_id=first.chat_id)
+
+    assert first.error is second.error is third.error is None
+    bodies = chat_bodies(simulator)
+    question = bodies[0]["input"][0]["content"]
+    assert question[:2] == [
+        document("report.pdf", PDF, "application/pdf"),
+        document("note.txt", TEXT, "text/plain"),
+    ]
+    assert question[-1]["text"].endswith("sim:chat read")
+    sent = [[p["filename"] for p in parts_of(b, "input_file")] for b in bodies]
+    assert sent == [
+        ["report.pdf", "note.txt"],
+        ["report.pdf", "note.txt", "late.pdf"],
+        ["report.pdf", "note.txt", "late.pdf"],
+    ]
+    assert_prefix(simulator)
+
+
+@pytest.mark.asyncio
+async def test_files_are_the_hosts_by_default(
+    tab: Tab, member: User, admin: User, simulator: Simulator
+) -> None:
+    """And so are those that are no PDF where only PDFs are wanted."""
+    note = await attach(member, "note.txt", TEXT, "text/plain")
+    turn = await tab.send(MODEL, "sim:chat read", files=[note])
+    async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
+        await tab.send(MODEL, "sim:chat again", chat_id=turn.chat_id, files=[note])
+
+    assert [parts_of(body, "input_file") for body in chat_bodies(simulator)] == [[], []]
+
+
+@pytest.mark.asyncio
+async def test_file_of_somebody_else_is_not_read(
+    tab: Tab, server: OpenWebUI, admin: User, simulator: Simulator
+) -> None:
+    """Whoever writes a foreign id into a request gets a sentence and no byte."""
+    secret = b"%PDF-1.4 canary-in-the-file"
+    theirs = await attach(admin, "plan.pdf", secret, "application/pdf")
+    smuggled = attached(theirs["id"], "plan.pdf", "application/pdf")
+    async with valves_changed(admin, PIPE, FILE_INPUT="all"):
+        turn = await tab.send(MODEL, "sim:chat read", files=[smuggled])
+
+    assert "plan.pdf cannot be read" in str(turn.error)
+    assert chat_bodies(simulator) == []
+    seen = json.dumps(turn.events) + json.dumps(server.stored_chat(turn.chat_id))
+    assert data_url(secret, "application/pdf").partition(",")[2] not in seen
+
+
+@pytest.mark.asyncio
+async def test_temporary_chat_sends_files_too(
+    tab: Tab, member: User, admin: User, simulator: Simulator
+) -> None:
+    """There is no row that says where they came."""
+    pdf = await attach(member, "report.pdf", PDF, "application/pdf")
+    async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
+        await tab.send(MODEL, "sim:chat read", files=[pdf], temporary=[])
+        said = [
+            {"role": "user", "content": "sim:chat read"},
+            {"role": "assistant", "content": "Read."},
+        ]
+        # The page names the files of the whole chat beside the message's own.
+        body = {"files": [pdf]}
+        await tab.send(MODEL, "sim:chat so?", temporary=said, body=body)
+
+    for body in chat_bodies(simulator):
+        first = body["input"][0]["content"]
+        assert first[0] == document("report.pdf", PDF, "application/pdf")
+
+
+@pytest.mark.asyncio
+async def test_too_large_a_file(
+    tab: Tab, member: User, admin: User, simulator: Simulator
+) -> None:
+    """The sentence names it; nothing is sent, and the chat goes on."""
+    content = PDF.ljust(50_000_001)
+    large = await attach(member, "atlas.pdf", content, "application/pdf", process=False)
+    async with valves_changed(admin, PIPE, FILE_INPUT="pdf"):
+        turn = await tab.send(MODEL, "sim:chat read", files=[large])
+        assert "With atlas.pdf the files of this chat come to more than 50 MB" in str(
+            turn.error
+        )
+        assert chat_bodies(simulator) == []
+        after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id)
+
+    assert after.error is None
+    assert parts_of(chat_bodies(simulator)[0], "input_file") == []
+
+
+# ------------------------------------------------------------------------ pictures
+
+
+@pytest.mark.asyncio
+async def test_pictures_are_shown_to_the_model(
+    tab: Tab, member: User, admin: User, simulator: Simulator
+) -> None:
+    """In the detail that is set, in later turns as in the first."""
+    files = [
+        await attach(member, "point.png", PNG, "image/png"),
+        await attach(member, "photo.png", JPEG, "image/png"),
+    ]
+    async with valves_changed(admin, PIPE, IMAGE_DETAIL="low"):
+        turn = await tab.send(MODEL, "sim:chat look", files=files)
+        await tab.send(MODEL, "sim:chat again", chat_id=turn.chat_id)
+
+    assert turn.error is None
+    images = parts_of(chat_bodies(simulator)[0], "input_image")
+    assert [image["image_url"] for image in images] == [
+        PIXEL,
+        data_url(JPEG, "image/jpeg"),
+    ]
+    assert {image["detail"] for image in images} == {"low"}
+    assert_prefix(simulator)
+
+
+@pytest.mark.asyncio
+async def test_picture_that_the_model_cannot_read(
+    tab: Tab, member: User, simulator: Simulator
+) -> None:
+    """The sentence names it; nothing is sent, and the chat goes on."""
+    scan = await attach(member, "scan.bmp", BMP, "image/bmp")
+    turn = await tab.send(MODEL, "sim:chat look", files=[scan])
+    refused = chat_bodies(simulator)
+    after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id)
+
+    assert "scan.bmp is in a form that the model cannot read" in str(turn.error)
+    assert refused == []
+    assert after.error is None
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("scenario", ["tool", "parallel"])
+@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
+async def test_pictures_of_tools_keep_the_prefix(
+    tab: Tab,
+    admin: User,
+    simulator: Simulator,
+    drawing: dict[str, Any],
+    runner: str,
+    scenario: str,
+) -> None:
+    """They stay in the outputs, the same bytes; the chat holds their address."""
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION=runner):
+        turn = await tab.send(MODEL, f"sim:{scenario} draw", body=drawing)
+        tools = {"tool_ids": drawing["tool_ids"]}
+        await tab.send(MODEL, "sim:chat so?", chat_id=turn.chat_id, body=tools)
+
+    assert turn.error is None
+    bodies = chat_bodies(simulator)
+    assert len(bodies) == 3
+    for body in bodies[1:]:
+        images = parts_of(body, "input_image")
+        assert len(images) == kinds(body["input"]).count("function_call_output") > 0
+        assert all(i["image_url"].startswith("data:image/png;base64,") for i in images)
+    assert "Here are the images" not in json.dumps(bodies)
+    assert "base64" not in json.dumps(await tab.user.chat(turn.chat_id))
+    assert_prefix(simulator)

@@ -1,0 +1,287 @@
+"""Pictures and files that the model makes, in the real Open WebUI."""
+
+import base64
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hosts.client import Json
+from hosts.open_webui import OpenWebUI
+from hosts.page import ChatPage
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies, kinds
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from simulator import Simulator
+from simulator.containers import TABLE
+from simulator.pictures import picture
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "making")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+SIGNATURE = "iVBORw0KGgo"
+"""How every PNG begins in base64."""
+FIRST, SECOND, THIRD = (picture(200 - 60 * given) for given in range(3))
+ARTIFACTS = Path(__file__).parents[2] / "artifacts"
+
+
+@pytest_asyncio.fixture(scope="module")
+async def making(admin: User, pipe: list[str]) -> AsyncIterator[None]:
+    """Both tools are on."""
+    on = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
+    async with valves_changed(admin, PIPE, **on):
+        yield
+
+
+@pytest_asyncio.fixture
+async def stranger(admin: User) -> AsyncIterator[User]:
+    """Another ordinary user."""
+    async with await admin.add_user("stranger@example.com", "stranger") as other:
+        yield other
+        await admin.call("DELETE", f"/api/v1/users/{other.id}")
+
+
+async def status_and_bytes(user: User, url: str) -> tuple[int, bytes]:
+    """What a user gets for an address of the server."""
+    async with user.http.get(user.url + url, headers=user.headers) as answer:
+        return answer.status, await answer.read()
+
+
+def pictures_in(items: list[Json]) -> list[str]:
+    """The base64 of the input pictures of a request, in their order."""
+    parts = [part for item in items for part in item.get("content") or ()]
+    urls = [part["image_url"] for part in parts if part["type"] == "input_image"]
+    return [url.removeprefix("data:image/png;base64,") for url in urls]
+
+
+def raw_rows(server: OpenWebUI, turn: Turn) -> str:
+    """All that the database holds of a chat, as text."""
+    chat = json.dumps(server.stored_chat(turn.chat_id))
+    return chat + json.dumps(server.sql("select * from chat_message"), default=str)
+
+
+@pytest.mark.asyncio
+async def test_a_picture_is_stored_and_comes_back_with_every_turn(
+    tab: Tab, server: OpenWebUI, member: User, stranger: User, simulator: Simulator
+) -> None:
+    """`Make it darker` works: each picture stands at its place, in the same bytes."""
+    first = await tab.send(MODEL, "sim:draw a disc")
+    second = await tab.send(MODEL, "sim:draw darker", chat_id=first.chat_id)
+    await tab.send(MODEL, "sim:draw darker still", chat_id=first.chat_id)
+
+    bodies = chat_bodies(simulator)
+    turn_of_one = ["user", "reasoning", "user", "assistant"]
+    assert kinds(bodies[2]["input"]) == [*turn_of_one, *turn_of_one, "user"]
+    assert [pictures_in(body["input"]) for body in bodies] == [
+        [],
+        [FIRST],
+        [FIRST, SECOND],
+    ]
+    assert bodies[2]["input"][: len(bodies[1]["input"])] == bodies[1]["input"]
+    (file,) = (await tab.message(first))["files"]
+    assert file["type"] == "image"
+    wanted = (200, base64.b64decode(FIRST))
+    assert await status_and_bytes(member, file["url"]) == wanted
+    assert (await status_and_bytes(stranger, file["url"]))[0] == 404
+    assert SIGNATURE not in raw_rows(server, second)
+    answers = [request.response or {} for request in simulator.requests]
+    assert not [a for a in answers if a.get("input_transformations")]
+
+
+@pytest.mark.asyncio
+async def test_unfinished_pictures_are_shown_and_not_stored(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """They go to the page alone; nothing else that it gets holds a picture."""
+    turn = await tab.send(MODEL, "sim:draw a disc")
+
+    sketches = [e["data"]["files"] for e in turn.of_type("chat:message:files")]
+    assert [f["url"].split(",")[0] for (f,) in sketches] == [
+        "data:image/png;base64"
+    ] * 2
+    rest = [e for e in turn.events if e["type"] != "chat:message:files"]
+    assert [e for e in rest if SIGNATURE in json.dumps(e)] == []
+    statuses = [status["description"] for status in turn.statuses]
+    assert statuses[:2] == ["Drawing a picture", "Picture drawn"]
+
+
+@pytest.mark.asyncio
+async def test_a_picture_that_nobody_can_read_any_more(
+    tab: Tab, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """The chat goes on without it."""
+    first = await tab.send(MODEL, "sim:draw a disc")
+    (file,) = (await tab.message(first))["files"]
+    (held,) = (server.home / "data/uploads").glob(f"{file['id']}*")
+    held.unlink()
+
+    second = await tab.send(MODEL, "sim:draw darker", chat_id=first.chat_id)
+
+    assert second.error is None
+    sent = chat_bodies(simulator)[-1]["input"]
+    assert kinds(sent) == ["user", "reasoning", "assistant", "user"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("toolkit")
+async def test_a_picture_in_front_of_a_call_stays_in_its_place(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The round after the tool and the next turn send it alike."""
+    body = {"tool_ids": ["toolkit"]}
+    first = await tab.send(MODEL, "sim:draw-tool weather?", body=body)
+    await tab.send(MODEL, "sim:short thanks", chat_id=first.chat_id, body=body)
+
+    _, within, later = chat_bodies(simulator)
+    assert kinds(within["input"])[:4] == ["user", "reasoning", "user", "function_call"]
+    assert pictures_in(within["input"]) == [FIRST]
+    assert later["input"][: len(within["input"])] == within["input"]
+
+
+@pytest.mark.asyncio
+async def test_code_with_its_files(
+    tab: Tab, server: OpenWebUI, member: User, stranger: User, simulator: Simulator
+) -> None:
+    """The card, the link, the chart; and the next turn gets the model's own words."""
+    first = await tab.send(MODEL, "sim:count the people")
+    await tab.send(MODEL, "sim:short thanks", chat_id=first.chat_id)
+
+    stored = await tab.message(first)
+    _, code, message = stored["output"]
+    assert code["type"] == "open_webui:code_interpreter"
+    assert code["code"].startswith("import csv\n")
+    assert code["code"].endswith("\n14400000")
+    (chart,) = stored["files"]
+    assert chart["type"] == "image"
+    text = message["content"][0]["text"]
+    assert "sandbox:" not in text
+    link = text.partition("[people.csv](")[2].partition(")")[0]
+    assert await status_and_bytes(member, link) == (200, TABLE)
+    assert (await status_and_bytes(stranger, link))[0] == 404
+    assert (await status_and_bytes(member, chart["url"]))[0] == 200
+    sent = chat_bodies(simulator)[-1]["input"]
+    assert kinds(sent) == [
+        *("user", "reasoning", "code_interpreter_call", "assistant", "user")
+    ]
+    assert "(sandbox:/mnt/data/people.csv)" in json.dumps(sent[3])
+    assert "<code_interpreter>" not in json.dumps(sent)
+    assert "api/v1/files" not in json.dumps(sent)
+    assert SIGNATURE not in raw_rows(server, first)
+    paths = [r.path for r in simulator.requests if r.path.startswith("/v1/containers")]
+    assert len(paths) == 2
+    answers = [request.response or {} for request in simulator.requests]
+    assert not [a for a in answers if a.get("input_transformations")]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("scenario", "sentence"),
+    [
+        ("draw-failed", "OpenAI's safety system refused it"),
+        ("draw,cut=16", "broke off before the picture was finished"),
+        ("count-late", "people.csv could not be fetched: the container"),
+        ("count-failed", "The code did not run to its end."),
+        ("count,cut=36", "broke off before the code had run"),
+    ],
+)
+async def test_what_goes_wrong_is_one_sentence(
+    tab: Tab, simulator: Simulator, scenario: str, sentence: str
+) -> None:
+    """It stays with the answer, and the chat goes on."""
+    first = await tab.send(MODEL, f"sim:{scenario} the people")
+    second = await tab.send(MODEL, "sim:short thanks", chat_id=first.chat_id)
+
+    stored = await tab.message(first)
+    assert json.dumps(stored["output"]).count(sentence) == 1
+    assert second.error is None
+
+
+@pytest.mark.asyncio
+async def test_what_we_say_of_a_picture_is_for_people(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The next turn gets the model's own words alone."""
+    first = await tab.send(MODEL, "sim:draw-failed a disc")
+    await tab.send(MODEL, "sim:short thanks", chat_id=first.chat_id)
+
+    sent = chat_bodies(simulator)[-1]["input"]
+    assert kinds(sent) == ["user", "reasoning", "assistant", "user"]
+    assert sent[2]["content"][0]["text"] == "I could not draw that."
+
+
+@pytest.mark.asyncio
+async def test_the_host_runs_no_code_of_ours(tab: Tab, simulator: Simulator) -> None:
+    """Not where it runs code that it finds in answers, and the answer broke off."""
+    body = {
+        "params": {"function_calling": "legacy"},
+        "features": {"code_interpreter": True},
+    }
+    turn = await tab.send(MODEL, "sim:count,cut=36 the people", body=body)
+
+    assert turn.error
+    assert len(chat_bodies(simulator)) == 1
+    assert not turn.of_type("execute:python")
+
+
+@pytest.mark.asyncio
+async def test_callers_over_http_get_pictures_and_links(
+    member: User, simulator: Simulator
+) -> None:
+    """A picture comes whole, as `images`; a file by its address."""
+    drawn = [c async for c in member.chunks(MODEL, "sim:draw a disc")]
+    counted = [c async for c in member.chunks(MODEL, "sim:count the people")]
+    whole = await member.completion(MODEL, [{"role": "user", "content": "sim:draw"}])
+
+    deltas = [choice["delta"] for chunk in drawn for choice in chunk["choices"]]
+    (images,) = [delta["images"] for delta in deltas if "images" in delta]
+    url = f"data:image/png;base64,{FIRST}"
+    assert images == [{"type": "image_url", "image_url": {"url": url}}]
+    assert whole["choices"][0]["message"]["images"] == images
+    texts = [
+        choice["delta"].get("content") or "" for c in counted for choice in c["choices"]
+    ]
+    link = "".join(texts).rpartition("[people.csv](")[2].partition(")")[0]
+    assert await status_and_bytes(member, link) == (200, TABLE)
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio
+async def test_a_person_sees_a_picture_grow(page: ChatPage) -> None:
+    """For the moment; after a Stop and a reload nothing of it is left."""
+    await page.open_model(MODEL)
+    await page.ask("sim:draw,stall=16 a disc", wait=False)
+    sketch = page.answers.last.locator("img[src^='data:image/png']")
+    await sketch.wait_for()
+    ARTIFACTS.mkdir(exist_ok=True)
+    await page.screenshot(ARTIFACTS / "sketch.png")
+    await page.stop()
+    await page.reload()
+
+    await page.page.get_by_text("Drawing a picture").wait_for()
+    assert await sketch.count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.asyncio
+async def test_what_a_person_sees(page: ChatPage) -> None:
+    """The picture above its text, before and after a reload; code in its card."""
+    await page.open_model(MODEL)
+    await page.ask("sim:draw a disc")
+    shown = page.answers.last.locator("img[src*='/api/v1/files/']")
+    await shown.wait_for()
+    ARTIFACTS.mkdir(exist_ok=True)
+    await page.screenshot(ARTIFACTS / "picture.png")
+    await page.reload()
+    await shown.wait_for()
+
+    await page.ask("sim:count the people")
+    await page.page.get_by_text("Ran 1 analysis").click()
+    await page.page.get_by_text("Analyzed").click()
+    await page.page.get_by_text("14400000").hover()  # once it moves no more
+    await page.screenshot(ARTIFACTS / "code.png")
+
+    assert page.errors == []

@@ -1,0 +1,302 @@
+"""OpenAI's searches in a real Open WebUI: offered, shown, cited, given back."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from openai.types.chat import ChatCompletion
+
+from hosts.client import Json
+from hosts.page import ChatPage
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+PICTURES = Path(__file__).parents[2] / "artifacts"
+SWITCHED = {"features": {"web_search": True}}
+PAGES = [
+    "https://www.harbour.example/chronicle?year=1963",
+    "https://almanac.example/ice_(lake)",
+    "https://museum.example/ships#frozen",
+]
+SHOWN = "The harbour froze in 1963. [1] The ice was 40 cm thick [2], and no ship left"
+
+
+@pytest_asyncio.fixture
+async def searching(admin: User) -> AsyncIterator[None]:
+    """The search is offered to everybody."""
+    async with valves_changed(admin, PIPE, ENABLE_WEB_SEARCH=True):
+        yield
+
+
+def offered(simulator: Simulator) -> list[str]:
+    """The kinds of tools in the last request."""
+    return [tool["type"] for tool in chat_bodies(simulator)[-1].get("tools", [])]
+
+
+def same(item: Json) -> Json:
+    """An item without what may differ when it is given back."""
+    kept = stripped(item)
+    if "action" in kept:
+        kept["action"] = {k: v for k, v in kept["action"].items() if k != "sources"}
+    return kept
+
+
+def assert_prefixes(simulator: Simulator) -> None:
+    """Each request begins with the one before it and its answer."""
+    bodies, received = chat_bodies(simulator), outputs(simulator)
+    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
+        expected = [same(item) for item in [*before["input"], *output]]
+        assert [same(item) for item in after["input"][: len(expected)]] == expected
+    answers = [request.response or {} for request in simulator.requests]
+    assert not [one for one in answers if one.get("input_transformations")]
+
+
+def text_of(stored: Json) -> str:
+    """The text of a stored answer, without the line that names kept items."""
+    return str(stored["content"]).partition("]: #\n\n")[2]
+
+
+async def edited(tab: Tab, turn: Turn, old: str, new: str) -> None:
+    """Change a stored answer as the page's edit box does."""
+    chat = await tab.user.chat(turn.chat_id)
+    message = chat["history"]["messages"][turn.message_id]
+    for item in message["output"]:
+        for part in item.get("content") or []:
+            part["text"] = part["text"].replace(old, new)
+    message["content"] = message["content"].replace(old, new)
+    await tab.user.update_chat(turn.chat_id, chat)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("searching")
+async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> None:
+    """Its cards, the pages it found, numbers in the text, sources in their order."""
+    turn = await tab.send(MODEL, "sim:web-search When did it freeze?")
+
+    stored = await tab.message(turn)
+    assert turn.error is None
+    assert [item["type"] for item in stored["output"]] == [
+        *("reasoning", "web_search_call", "reasoning"),
+        *("web_search_call", "web_search_call", "message"),
+    ]
+    assert text_of(stored).startswith(SHOWN)
+    assert "an array such as `[0, 1]` stays as it is. [3]" in stored["content"]
+    sources = stored["sources"]
+    assert [source["source"]["url"] for source in sources] == PAGES
+    assert sources[0]["source"]["name"] == "The chronicle of the harbour"
+    (found,) = [s for s in stored["statusHistory"] if s.get("action") == "web_search"]
+    assert found["urls"] == PAGES[:2]
+    assert "utm_source" not in str([stored["output"], sources, turn.events])
+    (tool,) = chat_bodies(simulator)[0]["tools"][:1]
+    assert tool["user_location"] == {"type": "approximate"}
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("searching")
+async def test_the_next_turn_sends_what_the_model_wrote(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The searches and its own links, so that its reasoning stays valid."""
+    first = await tab.send(MODEL, "sim:web-search When did it freeze?")
+    second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
+
+    assert first.error is second.error is None
+    assert_prefixes(simulator)
+    sent = chat_bodies(simulator)[-1]["input"]
+    assert kinds(sent) == [
+        *("user", "reasoning", "web_search_call", "reasoning"),
+        *("web_search_call", "web_search_call", "assistant", "user"),
+    ]
+    assert "utm_source=openai" in sent[-2]["content"][0]["text"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("searching")
+@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
+async def test_numbers_run_on_over_the_rounds_of_tools(
+    tab: Tab, admin: User, simulator: Simulator, runner: str
+) -> None:
+    """The second round cites a page of the first by the same number."""
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION=runner):
+        first = await tab.send(MODEL, "sim:search-tool When?")
+        await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
+
+    stored = await tab.message(first)
+    assert "So far: 1963. [1]" in stored["content"]
+    assert "Ships were lost [2] in 1963. [1]" in stored["content"]
+    urls = [source["source"].get("url") for source in stored["sources"]]
+    assert urls[:2] == [PAGES[0], PAGES[2]]
+    assert_prefixes(simulator)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("searching")
+async def test_an_edited_answer_goes_back_as_edited(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """What a person wrote counts, without the places of sources."""
+    first = await tab.send(MODEL, "sim:web-search When did it freeze?")
+
+    await edited(tab, first, "froze in 1963", "froze in 1964")
+    await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
+
+    (part,) = chat_bodies(simulator)[-1]["input"][-2]["content"]
+    assert part["text"].startswith(SHOWN.replace("1963", "1964"))
+    assert part["annotations"] == []
+
+
+@pytest.mark.asyncio
+async def test_who_turns_the_search_on(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The page's switch does, unless the user chose otherwise, or it is not mapped."""
+    await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
+    assert offered(simulator)[0] == "web_search"
+    names = {tool.get("name") for tool in chat_bodies(simulator)[-1]["tools"]}
+    assert not {"search_web", "fetch_url"} & names
+
+    await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "off"})
+    await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
+    assert "web_search" not in offered(simulator)
+
+    await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "on"})
+    await tab.send(MODEL, "sim:web-search When?")
+    assert "web_search" in offered(simulator)
+
+    await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "inherit"})
+    async with valves_changed(admin, PIPE, MAP_WEB_SEARCH=False):
+        await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
+    assert "web_search" not in offered(simulator)
+
+
+@pytest.mark.asyncio
+async def test_minimal_effort_does_not_search(
+    admin: User, simulator: Simulator
+) -> None:
+    """The request is answered instead of refused."""
+    said = [{"role": "user", "content": "sim:web-search When?"}]
+    listed = {"MODEL_ID": "gpt-5-mini", "ENABLE_WEB_SEARCH": True}
+    async with valves_changed(admin, PIPE, **listed):
+        await admin.models()
+        result = await admin.completion(
+            f"{PIPE}.gpt-5-mini", said, reasoning_effort="minimal"
+        )
+    await admin.models()
+
+    assert result["choices"][0]["message"]["content"] == "I have no web_search."
+    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "minimal"
+    assert offered(simulator) == []
+
+
+@pytest.mark.asyncio
+async def test_a_search_in_files_names_them(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """As sources, and behind the words that cite them."""
+    stores = "vs_harbour, vs_log"
+    async with valves_changed(admin, PIPE, FILE_SEARCH_VECTOR_STORES=stores):
+        turn = await tab.send(MODEL, "sim:file-search When did it burn?")
+        await tab.send(MODEL, "sim:chat thanks", chat_id=turn.chat_id)
+
+    stored = await tab.message(turn)
+    assert "built in 1902[1]. It burned in 1963, as the log tells[2]." in (
+        stored["content"]
+    )
+    names = [source["source"]["name"] for source in stored["sources"]]
+    assert names == ["harbour.pdf", "log-1963.md"]
+    (card,) = [i for i in stored["output"] if i["type"] == "file_search_call"]
+    assert card["queries"] == ["pier", "fire at the pier"]
+    assert_prefixes(simulator)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("searching")
+async def test_a_plain_caller_gets_annotations(
+    member: User, simulator: Simulator
+) -> None:
+    """With links that do not tell who searched, in a stream as in one piece."""
+    asked = "sim:web-search When did it freeze?"
+
+    result = await member.completion(MODEL, [{"role": "user", "content": asked}])
+    chunks = [chunk async for chunk in member.chunks(MODEL, asked)]
+
+    message = ChatCompletion.model_validate(result).choices[0].message
+    assert message.annotations
+    cited = [note.url_citation for note in message.annotations]
+    assert [one.url for one in cited] == [PAGES[0], PAGES[1], PAGES[0], PAGES[2]]
+    assert message.content
+    for one in cited:
+        assert message.content[one.start_index : one.end_index + 1].endswith(
+            f"]({one.url}))"
+        )
+    deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
+    assert "".join(d.get("content") or "" for d in deltas) == message.content
+    (streamed,) = [d["annotations"] for d in deltas if d.get("annotations")]
+    assert streamed == result["choices"][0]["message"]["annotations"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("searching")
+async def test_a_page_with_streaming_off_gets_the_sources(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """They come beside the answer, not in it."""
+    turn = await tab.send(MODEL, "sim:web-search When?", body={"stream": False})
+
+    stored = await tab.message(turn)
+    assert text_of(stored).startswith(SHOWN)
+    assert [source["source"]["url"] for source in stored["sources"]] == PAGES
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+@pytest.mark.usefixtures("searching")
+async def test_what_a_person_sees(page: ChatPage, simulator: Simulator) -> None:
+    """Each stage while it lasts, then numbers that open their pages."""
+    await page.open_model(MODEL)
+    await page.watch("ing")  # Thinking, Exploring
+
+    await page.ask("sim:web-search,delay=60 When did it freeze?")
+
+    seen = await page.seen()
+    assert any("Thinking..." in text for text in seen)
+    assert any("Exploring Web Search" in text for text in seen)
+    line = "Searched 2 sites for when did the harbour freeze, thickness of the ice"
+    assert any(line in text for text in seen)
+    assert not any("utm_source" in text or "](" in text for text in seen)
+    answer = await page.last_answer()
+    for part in ("Explored 3 Web Search", "The chronicle of the harbour", "3 Sources"):
+        assert part in answer
+    PICTURES.mkdir(exist_ok=True)
+    await page.screenshot(PICTURES / "web-search.png")
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+@pytest.mark.usefixtures("searching")
+async def test_what_was_searched_can_be_read(
+    page: ChatPage, simulator: Simulator
+) -> None:
+    """Pages, queries and thoughts open; a number leads to its page."""
+    await page.open_model(MODEL)
+    await page.ask("sim:web-search When did it freeze?")
+
+    for label in ("Toggle status history", "Toggle details"):
+        await page.page.get_by_label(label).first.click()
+    for row in await page.page.get_by_text("View Result from").all():
+        await row.click()
+    for text in ("Search: when did", "Open page: https://www.harbour.example"):
+        await page.page.get_by_text(text).first.wait_for()
+    PICTURES.mkdir(exist_ok=True)
+    await page.screenshot(PICTURES / "web-search-open.png")
+    await page.page.get_by_label("View source: Ice on the lake").click()
+    await page.page.locator('a[href^="https://almanac.example/ice"]').first.wait_for()
+    await page.screenshot(PICTURES / "web-search-source.png")

@@ -1,0 +1,157 @@
+"""What is kept of a chat, what later turns get of it, and what they no longer get."""
+
+import json
+
+import pytest
+
+import directives
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies, kinds
+from hosts.tabs import Tab
+from hosts.users import User
+from owui_chat.stored import message_key
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+AT_ONCE = 20
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
+async def test_what_tools_did_leaves_with_the_end_of_the_answer(
+    tab: Tab, admin: User, simulator: Simulator, runner: str
+) -> None:
+    """Its cards are still shown; in the answer's own rounds everything is sent."""
+    wanted = {"PERSIST_TOOL_RESULTS": False, "TOOL_EXECUTION": runner}
+    async with valves_changed(admin, PIPE, **wanted):
+        first = await tab.send(MODEL, "sim:tool-twice what time is it?")
+        second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
+
+    assert first.error is second.error is None
+    assert [r.status for r in simulator.requests if r.status != 200] == []
+    *_, last_round, next_turn = chat_bodies(simulator)
+    assert kinds(last_round["input"]).count("function_call_output") == 2
+    assert kinds(next_turn["input"]) == ["user", "reasoning", "assistant", "user"]
+    cards = [item["type"] for item in (await tab.message(first))["output"]]
+    assert cards.count("function_call_output") == 2
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("words", "verbosity", "sent"),
+    [
+        ("Details hinzufügen", "high", ["user"]),
+        ("More Concise", "low", ["user"]),
+        ("Make it rhyme", None, ["user", "reasoning", "assistant", "user"]),
+    ],
+)
+async def test_guided_regeneration(
+    tab: Tab, simulator: Simulator, words: str, verbosity: str | None, sent: list[str]
+) -> None:
+    """A wish of the page's own is no message; one in other words is the model's."""
+    first = await tab.send(MODEL, "sim:short why does it rain?")
+    guided = {
+        "regeneration_prompt": words,
+        "regeneration_message_id": first.message_id,
+    }
+
+    second = await tab.regenerate(MODEL, first, body=guided)
+
+    assert second.error is None
+    before, body = chat_bodies(simulator)
+    assert kinds(body["input"]) == sent
+    assert body["input"][0] == before["input"][0]
+    assert (body.get("text") or {}).get("verbosity") == verbosity
+
+
+def test_words_of_the_page_are_known() -> None:
+    """In every language of every supported version; if not, run the script."""
+    assert directives.main(["--check"]) == 0
+
+
+@pytest.mark.asyncio
+async def test_compacted_chat_goes_on_from_there(
+    tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """What the item holds is kept with the reasoning and not shown."""
+    async with valves_changed(admin, PIPE, COMPACTION_TOKENS=1000):
+        first = await tab.send(MODEL, "sim:chat hello")
+    second = await tab.send(MODEL, "sim:chat go on", chat_id=first.chat_id)
+    third = await tab.send(MODEL, "sim:chat and on", chat_id=first.chat_id)
+
+    assert first.error is second.error is third.error is None
+    *_, body, last = chat_bodies(simulator)
+    assert kinds(body["input"]) == ["compaction", "reasoning", "assistant", "user"]
+    assert last["input"][: len(body["input"])] == body["input"]
+    removed = [
+        (r.response or {}).get("input_transformations") for r in simulator.requests
+    ]
+    assert not any(removed)
+    sealed = body["input"][0]["encrypted_content"]
+    assert sealed not in json.dumps((await tab.message(first))["output"])
+
+
+@pytest.mark.asyncio
+async def test_many_answers_at_once_lose_nothing(
+    tab: Tab, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """Each is a branch of the same chat, and each keeps its reasoning."""
+    first = await tab.send(MODEL, "sim:short hello")
+    # Taken one by one: the host's own writes of twenty questions lock SQLite too long.
+    turns = [
+        await tab.begin(
+            MODEL,
+            f"sim:chat,delay=5 {n}",
+            chat_id=first.chat_id,
+            parent_id=first.message_id,
+        )
+        for n in range(AT_ONCE)
+    ]
+    for turn in turns:
+        await turn.until(lambda seen: seen.finished.is_set(), seconds=60)
+    await tab.settle(first)
+
+    assert {turn.error for turn in turns} == {None}
+    chat = server.stored_chat(first.chat_id)
+    for turn in (first, *turns):
+        [record] = chat[message_key(turn.message_id)]["items"].values()
+        assert "encrypted_content" in json.dumps(record)
+
+
+@pytest.mark.asyncio
+async def test_items_of_deleted_messages_are_collected(
+    tab: Tab, server: OpenWebUI
+) -> None:
+    """With the next write; those of the messages that are left stay."""
+    first = await tab.send(MODEL, "sim:short hello")
+    second = await tab.send(MODEL, "sim:short again", chat_id=first.chat_id)
+    path = f"/api/v1/chats/{first.chat_id}/messages/{second.message_id}"
+    await tab.user.call("DELETE", path)
+
+    third = await tab.send(MODEL, "sim:short once more", chat_id=first.chat_id)
+
+    assert third.error is None
+    chat = server.stored_chat(first.chat_id)
+    assert second.message_id not in chat["history"]["messages"]
+    assert chat[message_key(second.message_id)] == {"__v": 4}
+    assert chat[message_key(first.message_id)]["items"]
+    assert chat[message_key(third.message_id)]["items"]
+
+
+@pytest.mark.asyncio
+async def test_an_item_is_stored_once(tab: Tab, server: OpenWebUI) -> None:
+    """What the host stores and gives back unchanged is in no key of ours."""
+    turn = await tab.send(MODEL, "sim:tool what time is it?")
+
+    chat = server.stored_chat(turn.chat_id)
+    ours = json.dumps(chat[message_key(turn.message_id)])
+    output = (await tab.message(turn))["output"]
+    [returned] = [item for item in output if item["type"] == "function_call_output"]
+    assert "function_call_output" not in ours
+    assert json.dumps(returned["output"])[1:-1] not in ours
+    assert "I called" in json.dumps(output)
+    assert "I called" not in ours

@@ -1,0 +1,67 @@
+"""The five steps of the README, by hand on the administrator's pages."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from hosts.admin_pages import AdminPages
+from hosts.page import ChatPage
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.browser]
+
+PASTED = "pasted_by_hand"
+"""An id that no other test uses."""
+MODEL, SHOWN_MODEL = "gpt-5.6-terra", "GPT-5.6 Terra"
+"""A model that no other pipe of the server offers."""
+
+
+@pytest_asyncio.fixture
+async def admin_page(admin: User) -> AsyncIterator[ChatPage]:
+    """The administrator's page; what was pasted is gone afterwards."""
+    async with ChatPage(admin) as opened:
+        yield opened
+    await admin.delete_function(PASTED)
+    await admin.call("POST", "/api/v1/models/model/delete", {"id": f"{PASTED}.{MODEL}"})
+
+
+@pytest.mark.asyncio
+async def test_from_zero_to_a_reply(
+    admin_page: ChatPage, page: ChatPage, pipe_source: str, simulator: Simulator
+) -> None:
+    """Paste, key, switch, visibility; then an ordinary user chats."""
+    pages = AdminPages(admin_page)
+    await pages.open_functions()
+    await pages.open_editor()
+    assert await pages.paste(pipe_source, PASTED) == "OpenAI Responses Manifold"
+    await pages.save()
+    await pages.set_valves(
+        PASTED,
+        {
+            "Base Url": simulator.base_url,
+            "Api Key": simulator.api_key,
+            "Model Id": MODEL,
+        },
+    )
+    await pages.enable(PASTED)
+    assert f"{PASTED}.{MODEL}" not in [one["id"] for one in await page.user.models()]
+    await pages.open_models()
+    access = await pages.open_access(SHOWN_MODEL)
+    await pages.make_public(access)
+    await pages.save_model(access)
+
+    await page.open_model(f"{PASTED}.{MODEL}")
+    await page.ask("sim:short Good morning")
+
+    assert "Turn 1." in await page.last_answer()
+    assert (page.errors, admin_page.errors) == ([], [])
+    stored = await stored_source(admin_page.user)
+    assert stored == pipe_source  # the editor's Black has changed nothing
+
+
+async def stored_source(admin: User) -> str:
+    """The source as the server has stored it."""
+    function = await admin.call("GET", f"/api/v1/functions/id/{PASTED}")
+    return str(function["content"])

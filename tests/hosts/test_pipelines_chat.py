@@ -1,0 +1,269 @@
+"""The agents in a real Open WebUI, which is connected to a Pipelines server."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from hosts.agent import (
+    FUNCTION_CALLING,
+    PIPELINE_ID,
+    REACT,
+    agent_valves_changed,
+    connected,
+    install_pipeline,
+    pending,
+)
+from hosts.client import Json
+from hosts.pipelines_server import PipelinesServer
+from hosts.sent import chat_bodies, is_task, kinds, outputs, stripped
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("agents")]
+
+PATIENCE = 60
+WITH_TOOLS: Json = {
+    "tool_ids": ["toolkit"],
+    "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
+}
+ASKING: Json = {
+    **WITH_TOOLS,
+    "params": {"model_controls": {}, "tool_approval_mode": "ask"},
+}
+
+
+@pytest_asyncio.fixture(scope="module")
+async def agents(
+    admin: User, running_simulator: Simulator, toolkit: None
+) -> AsyncIterator[PipelinesServer]:
+    """The server of the agents, connected."""
+    async with PipelinesServer() as server:
+        upstream = running_simulator
+        valves = {
+            "BASE_URL": upstream.base_url,
+            "API_KEY": upstream.api_key,
+            "MODEL": "gpt-6.2-sol",
+        }
+        await install_pipeline(server, valves)
+        async with connected(admin, server):
+            yield server
+
+
+async def resolve(tab: Tab, turn: Turn, call: Json, **answer: object) -> None:
+    """Answer it, and wait for the end of the message."""
+    turn.events.clear()
+    turn.finished.clear()
+    path = f"/api/v1/chats/{turn.chat_id}/messages/{turn.message_id}/resolve"
+    await tab.user.call("POST", path, {"call_id": call["call_id"], **answer})
+    await turn.until(lambda seen: seen.finished.is_set(), seconds=PATIENCE)
+    await tab.settle(turn)
+
+
+@pytest.mark.parametrize("model", [FUNCTION_CALLING, REACT])
+async def test_a_chat_looks_like_the_hosts_own(
+    tab: Tab, simulator: Simulator, model: str
+) -> None:
+    """Reasoning and text arrive as native events, and are what is stored (R29)."""
+    turn = await tab.send(model, "hello")
+
+    native = {e["data"].get("type") for e in turn.of_type("response:completion")}
+    assert "response.reasoning_summary_text.delta" in native
+    assert "response.output_text.delta" in native
+    stored = await tab.message(turn)
+    assert [item["type"] for item in stored["output"]] == ["reasoning", "message"]
+    assert "That is all for now." in stored["content"]
+    assert stored["usage"]["output_tokens"] > 0
+    assert turn.error is None
+
+
+async def test_the_second_turn_replays_the_reasoning(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """It rides in the host's own messages, byte for byte, without a marker."""
+    first = await tab.send(FUNCTION_CALLING, "hello")
+    second = await tab.send(FUNCTION_CALLING, "again", chat_id=first.chat_id)
+
+    assert second.error is None
+    before, after = chat_bodies(simulator)
+    received = [stripped(item) for item in outputs(simulator)[0]]
+    expected = [*before["input"], *received]
+    assert after["input"][: len(expected)] == expected
+    assert before["instructions"] == after["instructions"]
+    assert before.get("tools") == after.get("tools")
+    assert "[openai_responses" not in (await tab.message(first))["content"]
+
+
+@pytest.mark.parametrize("scenario", ["tool", "tool-after-text", "tool-twice"])
+async def test_open_webui_runs_its_tools(
+    tab: Tab, simulator: Simulator, scenario: str
+) -> None:
+    """Each round sends all that came before; the calls are the host's own cards."""
+    turn = await tab.send(FUNCTION_CALLING, f"sim:{scenario} weather?", body=WITH_TOOLS)
+
+    assert turn.error is None
+    bodies, received = chat_bodies(simulator), outputs(simulator)
+    assert len(bodies) >= 2
+    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
+        expected = [*before["input"], *(stripped(item) for item in output)]
+        assert after["input"][: len(expected)] == expected
+    types = [item["type"] for item in (await tab.message(turn))["output"]]
+    assert types.count("function_call") == types.count("function_call_output") >= 1
+    assert types[-1] == "message"
+    last = simulator.requests[-1].response or {}
+    assert not last.get("input_transformations")
+
+
+async def test_an_approval_is_answered(tab: Tab, simulator: Simulator) -> None:
+    """Open WebUI asks before a tool; a yes runs it, and the agent goes on (R34)."""
+    turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=ASKING)
+    call = await pending(tab, turn)
+    assert len(chat_bodies(simulator)) == 1
+
+    await resolve(tab, turn, call, action="approve")
+
+    assert turn.error is None
+    first, second = chat_bodies(simulator)
+    assert second["input"][: len(first["input"])] == first["input"]
+    assert kinds(second["input"])[-2:] == ["function_call", "function_call_output"]
+    assert (await tab.message(turn))["output"][-1]["type"] == "message"
+
+
+async def test_a_refused_approval_reaches_the_model(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """A no is an output like any other, and the answer goes on without the tool."""
+    turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=ASKING)
+    call = await pending(tab, turn)
+
+    await resolve(tab, turn, call, action="reject")
+
+    output = chat_bodies(simulator)[-1]["input"][-1]
+    assert "rejected by user" in json.dumps(output)
+    assert (await tab.message(turn))["output"][-1]["type"] == "message"
+
+
+@pytest.mark.parametrize(
+    ("label", "told"), [("Allow", "Sunny"), ("Deny", "not approve")]
+)
+async def test_an_approval_of_ours_is_answered(
+    tab: Tab, agents: PipelinesServer, simulator: Simulator, label: str, told: str
+) -> None:
+    """A rule of the valves asks in the chat; the model is not asked again (R33, R34)."""
+    async with agent_valves_changed(agents, TOOL_APPROVAL="get_weather=ask"):
+        turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
+        card = await pending(tab, turn)
+        (question,) = json.loads(card["arguments"])["questions"]
+        assert "May get_weather be called?" in question["question"]
+        assert len(chat_bodies(simulator)) == 1
+
+        answers = {question["id"]: {"label": label}}
+        await resolve(tab, turn, card, action="answer", answers=answers)
+
+    assert turn.error is None
+    first, second = chat_bodies(simulator)
+    assert second["input"][: len(first["input"])] == first["input"]
+    assert kinds(second["input"])[-2:] == ["function_call", "function_call_output"]
+    assert told in json.dumps(second["input"][-1])
+    assert (await tab.message(turn))["output"][-1]["type"] == "message"
+
+
+async def test_a_limit_ends_with_an_answer(
+    tab: Tab, agents: PipelinesServer, simulator: Simulator
+) -> None:
+    """After the last round the calls are answered by us, and the model concludes (R10)."""
+    async with agent_valves_changed(agents, MAXIMUM_ITERATIONS=2):
+        turn = await tab.send(
+            FUNCTION_CALLING, "sim:tool-forever weather?", body=WITH_TOOLS
+        )
+
+    assert turn.error is None
+    bodies = chat_bodies(simulator)
+    assert len(bodies) == 3
+    assert [body.get("tool_choice") for body in bodies][-1] == "none"
+    sent = [i for i in bodies[-1]["input"] if i["type"] == "function_call_output"]
+    assert "Maximum iteration limit (2) reached." in json.dumps(sent[-1])
+    stored = await tab.message(turn)
+    assert stored["done"]
+
+
+async def test_stop_ends_the_run(tab: Tab, simulator: Simulator) -> None:
+    """The upstream work ends, what was shown stays, and the chat goes on (R26)."""
+    turn = await tab.begin(FUNCTION_CALLING, "sim:slow")
+    await turn.until(lambda seen: len(seen.text) > 60, seconds=PATIENCE)
+
+    await tab.stop(turn)
+    await simulator.closed_early(timeout=PATIENCE)
+    await tab.settle(turn)
+
+    assert simulator.open_streams == 0
+    stored = await tab.message(turn)
+    assert len(stored["content"]) > 60
+    assert not stored.get("error")
+    after = await tab.send(FUNCTION_CALLING, "sim:chat go on", chat_id=turn.chat_id)
+    assert after.error is None
+
+
+async def test_a_title_is_made_without_the_loop(tab: Tab, simulator: Simulator) -> None:
+    """One short request without tools or policies (R28)."""
+    tasks = {"title_generation": True}
+
+    turn = await tab.send(FUNCTION_CALLING, "hello", background_tasks=tasks)
+
+    (chat,) = chat_bodies(simulator)
+    (job,) = [request.body for request in simulator.requests if is_task(request)]
+    assert "<persistence>" in json.dumps(chat)
+    assert "<persistence>" not in json.dumps(job)
+    assert job["stream"] is False
+    assert not {"tools", "include"} & job.keys()
+    row = await tab.user.call("GET", f"/api/v1/chats/{turn.chat_id}")
+    assert row["title"] == "Talking to a Stand-in"
+
+
+async def test_a_page_with_streaming_off(tab: Tab, simulator: Simulator) -> None:
+    """The answer is stored whole, with its items, and the next turn replays it (R27)."""
+    first = await tab.send(FUNCTION_CALLING, "hello", body={"stream": False})
+    second = await tab.send(FUNCTION_CALLING, "again", chat_id=first.chat_id)
+
+    stored = await tab.message(first)
+    assert "That is all for now." in stored["content"]
+    assert second.error is None
+    assert "reasoning" in kinds(chat_bodies(simulator)[-1]["input"])
+
+
+async def test_an_error_keeps_what_was_shown(tab: Tab, simulator: Simulator) -> None:
+    """A connection that breaks leaves the text, with a sentence below it (R25)."""
+    turn = await tab.send(FUNCTION_CALLING, "sim:chat,drop=60")
+
+    stored = await tab.message(turn)
+    assert "This is turn 1." in stored["content"]
+    assert stored["error"]
+    assert turn.error
+
+
+async def test_the_stored_valves_show_no_secret_to_the_page(
+    admin: User, simulator: Simulator
+) -> None:
+    """Open WebUI's settings page passes on what the server shows (R30)."""
+    found = await admin.call("GET", "/api/v1/pipelines/list")
+    index = found["data"][0]["idx"]
+
+    path = f"/api/v1/pipelines/{PIPELINE_ID}/valves?urlIdx={index}"
+    valves = await admin.call("GET", path)
+
+    assert valves["BASE_URL"] == simulator.base_url
+    assert simulator.api_key not in json.dumps(valves)
+
+
+async def test_a_plain_caller_of_open_webui_gets_chunks(
+    member: User, simulator: Simulator
+) -> None:
+    """Without a chat nothing is stored, so the answer is plain (R29)."""
+    chunks = [chunk async for chunk in member.chunks(FUNCTION_CALLING, "hello")]
+
+    assert not [chunk for chunk in chunks if "type" in chunk]
+    deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
+    text = "".join(delta.get("content") or "" for delta in deltas)
+    assert "That is all for now." in text

@@ -1,0 +1,246 @@
+"""The agent's own tools and its thoughts, as the real Open WebUI stores and shows them."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.agent import (
+    FUNCTION_CALLING,
+    PATIENCE,
+    agent_valves_changed,
+    connected,
+    install_pipeline,
+    pending,
+)
+from hosts.client import Json
+from hosts.page import ChatPage
+from hosts.pipelines_server import PipelinesServer
+from hosts.sent import chat_bodies, stripped
+from hosts.tabs import Tab, Turn
+from hosts.tool_servers import PICTURE, ToolServers
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+
+TOKEN = "token-of-a-tool-server"
+PICTURES = Path(__file__).parents[2] / "artifacts"
+DRAWING = "_ = open('dot.png', 'wb').write(bytes.fromhex('{}'))\nprint('drawn')"
+
+
+@pytest_asyncio.fixture(scope="module")
+async def servers() -> AsyncIterator[ToolServers]:
+    """The servers of tools, of which Open WebUI knows nothing."""
+    async with ToolServers() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module")
+async def agents(
+    admin: User, running_simulator: Simulator, servers: ToolServers
+) -> AsyncIterator[PipelinesServer]:
+    """The server of the agents, which bring tools of every kind."""
+    clocks = {
+        "server_label": "clocks",
+        "server_url": f"{servers.mcp}/mcp",
+        "authorization": TOKEN,
+    }
+    weather = {
+        "server_label": "weather",
+        "server_url": f"{servers.openapi}/openapi.json",
+    }
+    async with PipelinesServer() as server:
+        valves = {
+            "BASE_URL": running_simulator.base_url,
+            "API_KEY": running_simulator.api_key,
+            "MODEL": "gpt-6.2-sol",
+            "MCP_SERVERS_JSON": json.dumps([clocks]),
+            "OPENAPI_SERVERS_JSON": json.dumps(weather),
+            "SANDBOX": True,
+        }
+        await install_pipeline(server, valves)
+        async with connected(admin, server):
+            yield server
+
+
+def calling(name: str) -> Json:
+    """The fields of a request in which the model has to call a tool."""
+    return {"tool_choice": {"type": "function", "function": {"name": name}}}
+
+
+async def used(
+    tab: Tab, name: str, arguments: Json, scenario: str = "tool", **more: Any
+) -> Turn:
+    """A turn in which the model calls a tool of the agent's own."""
+    question = f"sim:{scenario} {json.dumps(arguments)}"
+    return await tab.send(FUNCTION_CALLING, question, body=calling(name), **more)
+
+
+async def stored_output(tab: Tab, turn: Turn) -> list[Json]:
+    """The items that the host keeps of an answer."""
+    output: list[Json] = (await tab.message(turn))["output"]
+    return output
+
+
+async def pictures(tab: Tab, turn: Turn) -> list[bytes]:
+    """The pictures that the host keeps of an answer."""
+    files = (await tab.message(turn)).get("files") or []
+    found = []
+    for file in files:
+        address = f"{tab.user.url}{file['url']}".removesuffix("/content")
+        headers = tab.user.headers
+        async with tab.user.http.get(f"{address}/content", headers=headers) as answer:
+            assert answer.status == 200
+            found.append(await answer.read())
+    return found
+
+
+# --------------------------------------------------------------------------- its own tools
+
+
+@pytest.mark.usefixtures("agents")
+async def test_a_tool_of_an_mcp_server(
+    tab: Tab, servers: ToolServers, simulator: Simulator
+) -> None:
+    """Called once, shown as the host's own card; the next turn sends it as it was."""
+    servers.called.clear()
+
+    turn = await used(tab, "clocks_now", {"zone": "Bern"})
+    later = await tab.send(FUNCTION_CALLING, "sim:short thanks", chat_id=turn.chat_id)
+
+    assert turn.error is later.error is None
+    assert servers.called == ["now Bern"]
+    output = await stored_output(tab, turn)
+    types = [item["type"] for item in output]
+    assert types == [
+        *("reasoning", "function_call", "function_call_output"),
+        *("reasoning", "message"),
+    ]
+    assert output[1]["name"] == "clocks_now"
+    assert output[2]["output"][0]["text"] == "12:00 in Bern"
+    first, second, third = chat_bodies(simulator)
+    assert second["input"][: len(first["input"])] == first["input"]
+    assert third["input"][: len(second["input"])] == second["input"]
+    assert "clocks_now" in {tool["name"] for tool in first["tools"]}
+
+
+@pytest.mark.usefixtures("agents")
+async def test_a_picture_of_a_tool_is_kept(tab: Tab, simulator: Simulator) -> None:
+    """As a file of the host, which a reload shows again (R24)."""
+    turn = await used(tab, "clocks_dial", {"zone": "Bern"})
+
+    assert turn.error is None
+    assert await pictures(tab, turn) == [PICTURE]
+    told = chat_bodies(simulator)[-1]["input"][-1]["output"]
+    assert "Tell user to review it now." in json.dumps(told)
+
+
+@pytest.mark.usefixtures("agents")
+async def test_an_operation_of_an_openapi_server(
+    tab: Tab, servers: ToolServers, simulator: Simulator
+) -> None:
+    """Called with its arguments; what it says reaches the model."""
+    servers.called.clear()
+
+    turn = await used(tab, "weather_forecast", {"body": {"city": "Bern"}})
+
+    assert turn.error is None
+    assert servers.called == ["POST /forecast"]
+    told = chat_bodies(simulator)[-1]["input"][-1]["output"]
+    assert "clear" in json.dumps(told)
+    types = [item["type"] for item in await stored_output(tab, turn)]
+    assert types.count("function_call_output") == 1
+
+
+@pytest.mark.usefixtures("agents")
+async def test_a_file_out_of_the_sandbox_is_shown(tab: Tab) -> None:
+    """A picture that the model's code made, byte for byte; the next turn finds it."""
+    code = DRAWING.format(PICTURE.hex())
+    turn = await used(tab, "python_execute", {"code": code})
+    listing = {"code": "import os; sorted(os.listdir())"}
+    later = await used(tab, "python_execute", listing, chat_id=turn.chat_id)
+
+    assert turn.error is later.error is None
+    assert await pictures(tab, turn) == [PICTURE]
+    card = (await stored_output(tab, turn))[2]
+    assert "drawn" in card["output"][0]["text"]
+    assert "dot.png" in (await stored_output(tab, later))[2]["output"][0]["text"]
+
+
+async def test_nobody_reads_a_token(agents: PipelinesServer) -> None:
+    """Neither from the valves nor from the server's log (R30)."""
+    valves = await agents.valves("gpt5_agent_strategies")
+
+    assert TOKEN not in json.dumps(valves)
+    assert "sealed:" in valves["MCP_SERVERS_JSON"]
+    assert TOKEN not in agents.log()
+
+
+# -------------------------------------------------------------------------------- thoughts
+
+
+@pytest.mark.parametrize("emits", [True, False])
+async def test_thoughts_between_the_rounds_are_stored_or_not(
+    tab: Tab, agents: PipelinesServer, simulator: Simulator, emits: bool
+) -> None:
+    """What the model says before a call is a thought once, or nowhere (R6, R14)."""
+    async with agent_valves_changed(agents, EMIT_INTERMEDIATE_THOUGHTS=emits):
+        turn = await used(tab, "clocks_now", {"zone": "Bern"}, "tool-after-text")
+
+    assert turn.error is None
+    output = await stored_output(tab, turn)
+    shown = [
+        json.dumps([item.get("summary"), item.get("content")])
+        for item in output
+        if item["type"] == "reasoning"
+    ]
+    assert sum("look it up" in text for text in shown) == int(emits)
+    messages = [item for item in output if item["type"] == "message"]
+    assert "look it up" not in json.dumps(messages)
+    assert "12:00 in Bern" in json.dumps(messages)
+    before, after = chat_bodies(simulator)
+    received = (simulator.requests[0].response or {})["output"]
+    expected = [*before["input"], *(stripped(item) for item in received)]
+    assert after["input"][: len(expected)] == expected
+
+
+# ---------------------------------------------------------------------------- in the page
+
+
+@pytest.mark.browser
+async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
+    tab: Tab, page: ChatPage, agents: PipelinesServer, servers: ToolServers
+) -> None:
+    """The question is Open WebUI's own card; all stands after a reload (R33, R34)."""
+    PICTURES.mkdir(exist_ok=True)
+    servers.called.clear()
+    shown = page.page
+    async with agent_valves_changed(agents, TOOL_APPROVAL="clocks_now=ask"):
+        said = 'sim:tool-after-text {"zone": "Bern"}'
+        body = calling("clocks_now")
+        turn = await tab.begin(FUNCTION_CALLING, said, body=body)
+        await pending(tab, turn)
+        await shown.goto(f"{page.user.url}/c/{turn.chat_id}")
+        await shown.get_by_text("May clocks_now be called?").first.wait_for()
+        await page.screenshot(PICTURES / "agent-question.png")
+        assert servers.called == []
+
+        await shown.get_by_text("Allow", exact=True).first.click()
+        await turn.until(lambda seen: seen.finished.is_set(), seconds=PATIENCE)
+
+    await page.reload()
+    assert servers.called == ["now Bern"]
+    assert "12:00 in Bern" in await page.last_answer()
+    assert "look it up" not in await page.last_answer()
+    await shown.get_by_text("Explored").first.click()
+    await shown.get_by_text("Thought for").first.click()
+    await shown.get_by_text("View Result from clocks_now").first.click()
+    output = page.answers.last.get_by_text("Output", exact=True)
+    await (await output.element_handle()).wait_for_element_state("stable")
+    await page.screenshot(PICTURES / "agent-answer.png")
+    assert "Choosing a tool" in await page.last_answer()
+    assert page.errors == []

@@ -1,0 +1,43 @@
+"""What a chat sends stays what it was: ten turns in a real Open WebUI."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from bench.prefix import FACT, GOAL, MEMORY, MODEL, TURNS, shares_of, table, talk
+from hosts.sent import answered, stripped
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+STEADY = ("instructions", "tools", "prompt_cache_key", "safety_identifier")
+
+
+@pytest.mark.asyncio
+async def test_ten_turns_begin_as_the_last_one_did(
+    tab: Tab, member: User, simulator: Simulator
+) -> None:
+    """Tools, a memory, a file with its text, a clock: nothing of it moves."""
+    turns = await talk(tab, member, f"openai_responses.{MODEL}")
+
+    assert [turn.error for turn in turns] == [None] * TURNS
+    asked = answered(simulator)
+    assert len(asked) == TURNS + TURNS // 2
+    first = asked[0].body
+    assert MEMORY in first["instructions"]
+    assert "10:00:00" in first["instructions"]
+    for before, after in pairwise(asked):
+        received = [stripped(item) for item in (before.response or {})["output"]]
+        expected = [*before.body["input"], *received]
+        assert after.body["input"][: len(expected)] == expected
+        assert [after.body[key] for key in STEADY] == [first[key] for key in STEADY]
+    assert not any((r.response or {})["input_transformations"] for r in asked)
+    last = json.dumps(asked[-1].body["input"])
+    assert last.count(FACT) == 20 * TURNS
+    assert "It is 2026-11-22 10:09:00." in last
+    shares = shares_of(asked)
+    assert min(share.part for share in shares) >= GOAL
+    assert f"request before: met ({min(s.part for s in shares):.1%})" in table(shares)

@@ -1,0 +1,232 @@
+"""Remote MCP servers in the real Open WebUI: cards, consent, memory."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.client import Json
+from hosts.open_webui import OpenWebUI
+from hosts.page import ChatPage
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies, outputs
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from openai_responses.remote_calls import refused_pair, remote_pair
+from openai_responses.replay import given_back
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+SECRET = "canary-of-the-clocks"
+SERVERS = [
+    {
+        "server_label": "clocks",
+        "server_url": "https://clocks.example/mcp",
+        "authorization": SECRET,
+    }
+]
+NO = "The user did not approve this call of clocks_now. Go on without it."
+# True once nothing on the page slides open any more; some things turn for ever.
+RESTS = """() => !document.getAnimations().some((one) =>
+  one.playState === 'running' && isFinite(one.effect.getComputedTiming().endTime))"""
+PICTURES = Path(__file__).parents[2] / "artifacts"
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def servers(admin: User, pipe: list[str]) -> AsyncIterator[None]:
+    """A remote server in the valves, while a test of this file runs."""
+    async with valves_changed(admin, PIPE, REMOTE_MCP_SERVERS_JSON=json.dumps(SERVERS)):
+        yield
+
+
+def answering(tab: Tab, answer: Any) -> list[Json]:
+    """Let a tab answer the approval card; the questions that it shows."""
+    asked: list[Json] = []
+
+    def reply(payload: Json) -> Any:
+        if payload["data"].get("type") != "confirmation":
+            return None
+        asked.append(payload["data"]["data"])
+        return answer
+
+    tab.answer = reply
+    return asked
+
+
+def cards(message: Json) -> list[Json]:
+    """The stored cards of calls with their outputs."""
+    return [item for item in message["output"] if "call_id" in item]
+
+
+def inputs(simulator: Simulator) -> list[list[Json]]:
+    """What each request of the chat sent."""
+    return [body["input"] for body in chat_bodies(simulator)]
+
+
+def removals(simulator: Simulator) -> list[Json]:
+    """The reasoning that the API dropped."""
+    answers = [request.response or {} for request in simulator.requests]
+    return [
+        one for answer in answers for one in answer.get("input_transformations", [])
+    ]
+
+
+def lines(message: Json) -> list[str]:
+    """The stored status lines, but for the one that sums the answer up."""
+    told = [line["description"] for line in message.get("statusHistory", [])]
+    return [line for line in told if not line.startswith("Finished in")]
+
+
+async def _asked_again(tab: Tab, turn: Turn) -> Turn:
+    return await tab.send(MODEL, "sim:mcp and now?", chat_id=turn.chat_id)
+
+
+@pytest.mark.asyncio
+async def test_a_call_is_shown_stored_and_remembered(
+    tab: Tab, simulator: Simulator, server: OpenWebUI
+) -> None:
+    """One of the host's own cards; the next turn sends it, and the list once."""
+    first = await tab.send(MODEL, "sim:mcp what time is it?")
+    second = await _asked_again(tab, first)
+
+    assert first.error is second.error is None
+    call, output = cards(await tab.message(first))
+    assert (call["name"], call["arguments"]) == ("clocks_now", '{"zone":"UTC"}')
+    assert (call["status"], output["status"]) == ("completed", "completed")
+    assert output["output"] == [{"type": "input_text", "text": "12:00"}]
+    assert lines(await tab.message(first)) == ["clocks offers 2 tools."]
+    before, after = inputs(simulator)
+    received = given_back(outputs(simulator)[0], with_reasoning=True)
+    assert after[: len(before) + len(received)] == [*before, *received]
+    assert [item["type"] for item in after].count("mcp_list_tools") == 1
+    assert "mcp_list_tools" not in [i["type"] for i in outputs(simulator)[1]]
+    assert not removals(simulator)
+    assert SECRET not in json.dumps(server.stored_chat(first.chat_id))
+    assert SECRET not in json.dumps([first.events, second.events])
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("answer", [True, False, None])
+async def test_a_call_that_needs_consent(
+    tab: Tab, simulator: Simulator, answer: bool | None
+) -> None:
+    """The host's card asks; only a clear yes lets the call be made."""
+    asked = answering(tab, answer)
+    first = await tab.send(MODEL, "sim:mcp-approval what time is it?")
+    second = await _asked_again(tab, first)
+
+    assert first.error is second.error is None
+    [question] = asked
+    assert question["tool_call"]["name"] == "clocks_now"
+    assert question["tool_call"]["arguments"] == {"zone": "UTC"}
+    [_, resumed, later] = inputs(simulator)
+    request, response = resumed[-2:]
+    assert response["approval_request_id"] == request["id"]
+    assert response["approve"] is (answer is True)
+    call, output = cards(await tab.message(first))
+    status = "completed" if answer else "failed"
+    assert (call["status"], output["status"]) == (status, status)
+    made = [item for item in outputs(simulator)[1] if item["type"] == "mcp_call"]
+    pair = remote_pair(made[0]) if answer else refused_pair(request, NO)
+    assert [item for item in later if "call_id" in item] == pair
+    assert not [item for item in later if item["type"].startswith("mcp_approval")]
+    assert not removals(simulator)
+
+
+@pytest.mark.asyncio
+async def test_consent_beside_a_tool_of_the_host(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """Both are answered before the model goes on."""
+    answering(tab, True)
+    body = {"tool_ids": ["toolkit"], "tool_choice": "auto"}
+    turn = await tab.send(MODEL, "sim:mcp-approvals", body=body)
+
+    assert turn.error is None
+    kinds = [item["type"] for item in inputs(simulator)[1]]
+    assert kinds[-3:] == [*["mcp_approval_response"] * 2, "function_call_output"]
+    names = [c["name"] for c in cards(await tab.message(turn)) if "name" in c]
+    assert {"clocks_now", "clocks_zones"} < set(names)
+
+
+@pytest.mark.asyncio
+async def test_consent_where_the_host_runs_the_tools(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The host runs its tool and calls again; what was allowed goes with it."""
+    answering(tab, True)
+    body = {"tool_ids": ["toolkit"], "tool_choice": "auto"}
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
+        turn = await tab.send(MODEL, "sim:mcp-approvals", body=body)
+
+    assert turn.error is None
+    kinds = [item["type"] for item in inputs(simulator)[1]]
+    assert kinds[-3:] == [*["mcp_approval_response"] * 2, "function_call_output"]
+    stored = cards(await tab.message(turn))
+    calls = {c["call_id"] for c in stored if c["type"] == "function_call"}
+    answered = {c["call_id"] for c in stored if c["type"] == "function_call_output"}
+    assert calls == answered
+    assert len(calls) == 3
+
+
+@pytest.mark.asyncio
+async def test_stop_leaves_no_open_call(tab: Tab, simulator: Simulator) -> None:
+    """The host runs nothing of it, and the chat goes on."""
+    turn = await tab.begin(MODEL, "sim:mcp,stall=23")
+    await turn.until(lambda seen: "clocks_now" in json.dumps(seen.events), seconds=20)
+    await tab.stop(turn)
+    await tab.settle(turn)
+    after = await tab.send(MODEL, "sim:short go on", chat_id=turn.chat_id)
+
+    assert after.error is None
+    assert not [i for i in inputs(simulator)[-1] if "call_id" in i]
+    assert {request.status for request in simulator.requests} == {200}
+
+
+@pytest.mark.asyncio
+async def test_a_broken_valve_is_told_to_administrators(
+    admin: User, tab: Tab, simulator: Simulator
+) -> None:
+    """In their chats; others notice nothing, and everybody gets an answer."""
+    async with (
+        valves_changed(admin, PIPE, REMOTE_MCP_SERVERS_JSON="[{"),
+        Tab(admin) as theirs,
+    ):
+        told = await theirs.send(MODEL, "sim:short hello")
+        silent = await tab.send(MODEL, "sim:short hello")
+
+        assert told.error is silent.error is None
+        [line] = lines(await theirs.message(told))
+        assert "it is no JSON (line 1, column 3)" in line
+        assert lines(await tab.message(silent)) == []
+    offered = [tool for body in chat_bodies(simulator) for tool in body["tools"]]
+    assert "mcp" not in [tool["type"] for tool in offered]
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+async def test_what_a_person_sees(page: ChatPage, simulator: Simulator) -> None:
+    """The question with its arguments, then the card, also after a reload."""
+    PICTURES.mkdir(exist_ok=True)
+    await page.open_model(MODEL)
+    await page.ask("sim:mcp-approval what time is it?", wait=False)
+    allow = page.page.get_by_role("button", name="Allow", exact=True)
+    await allow.wait_for()
+    await page.screenshot(PICTURES / "remote-mcp-consent.png")
+    await allow.click()
+
+    await page.page.get_by_text("1 of the calls were made").wait_for()
+    await page.reload()
+    await page.page.get_by_text("clocks_now").first.click()
+    await page.page.get_by_text("View Result from").click()
+    for word in ("UTC", "12:00"):
+        await page.page.get_by_text(word, exact=True).first.wait_for()
+    await page.page.wait_for_function(RESTS)
+    await page.screenshot(PICTURES / "remote-mcp-call.png")
+    assert page.errors == []

@@ -1,0 +1,189 @@
+"""Every kind of tool, run by the pipe and by Open WebUI: the same is stored."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from hosts.client import Json
+from hosts.pipes import valves_changed
+from hosts.tabs import Tab, Turn
+from hosts.tool_servers import ToolServers
+from hosts.users import User
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "simulator")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+MARKER = re.compile(r"\[openai_responses:v2:[^\]]+\]: #\s*")
+FILE = re.compile(r"/api/v1/files/[0-9a-f-]+")
+BROWSERS = {
+    "url": "http://127.0.0.1:9/browser",
+    "info": {"title": "The browser's"},
+    "openapi": {},
+    "specs": [
+        {
+            "name": "lamp",
+            "description": "Switch the lamp.",
+            "parameters": {
+                "type": "object",
+                "properties": {"on": {"type": "boolean"}},
+                "required": ["on"],
+            },
+        }
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of a tool: which one, how it is offered, with which arguments."""
+
+    name: str
+    arguments: Json = field(default_factory=dict)
+    body: Json = field(default_factory=dict)
+    called: str | None = None
+
+
+def openapi(name: str, called: str, **arguments: str) -> Use:
+    """A tool of the OpenAPI server."""
+    return Use(name, arguments, {"tool_ids": ["server:weather"]}, called)
+
+
+def mcp(name: str, **arguments: str) -> Use:
+    """A tool of the MCP server."""
+    called = " ".join([name, *arguments.values()])
+    tools = {"tool_ids": ["server:mcp:clocks"]}
+    return Use(f"clocks_{name}", arguments, tools, called)
+
+
+def terminal(name: str, called: str, **arguments: str) -> Use:
+    """A tool of the terminal."""
+    return Use(name, arguments, {"terminal_id": "shell"}, called)
+
+
+USES = {
+    "Python": Use("get_weather", {"city": "Bern"}, {"tool_ids": ["toolkit"]}),
+    "Python embed": Use("weather_board", {"city": "Bern"}, {"tool_ids": ["toolkit"]}),
+    "builtin": Use("view_knowledge_file", {"file_id": "FILE"}),
+    "builtin error": Use("view_knowledge_file", {"file_id": "none"}),
+    "OpenAPI": openapi("forecast", "POST /forecast", city="Bern"),
+    "OpenAPI picture": openapi("chart", "GET /chart/Bern", city="Bern"),
+    "OpenAPI embed": openapi("board", "GET /board"),
+    "OpenAPI error": openapi("broken", "GET /broken"),
+    "MCP": mcp("now", zone="UTC"),
+    "MCP picture": mcp("dial", zone="UTC"),
+    "MCP error": mcp("wind", zone="UTC"),
+    "direct": Use("lamp", {"on": True}, {"tool_servers": [BROWSERS]}),
+    "terminal": terminal("run_command", "POST /terminal/run", command="ls"),
+    "terminal file": terminal("display_file", "GET /terminal/display", path="/a.txt"),
+}
+
+
+@pytest_asyncio.fixture(scope="module")
+async def servers(admin: User, toolkit: None) -> AsyncIterator[ToolServers]:
+    """The servers of tools, known to Open WebUI."""
+    async with ToolServers() as running, running.registered(admin):
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module")
+async def file_id(admin: User) -> str:
+    """A file of the administrator, which a builtin tool reads."""
+    form = aiohttp.FormData()
+    form.add_field("file", b"The harbour was built in 1963.", filename="harbour.txt")
+    address = f"{admin.url}/api/v1/files/?process=false"
+    async with admin.http.post(address, data=form, headers=admin.headers) as reply:
+        found: str = (await reply.json())["id"]
+        return found
+
+
+@pytest_asyncio.fixture
+async def tab(admin: User) -> AsyncIterator[Tab]:
+    """A tab of the administrator, whose browser has a lamp."""
+    async with Tab(admin) as opened:
+        opened.answer = _switch
+        yield opened
+
+
+def _switch(payload: Json) -> Any:
+    event = payload["data"]
+    if event.get("type") != "execute:tool":
+        return None
+    return [{"lamp": event["data"]["params"]["on"]}, {}]
+
+
+async def used(tab: Tab, use: Use) -> Turn:
+    """A turn in which the model uses the tool once."""
+    choice = {"type": "function", "function": {"name": use.name}}
+    body = {**use.body, "tool_choice": choice}
+    question = f"sim:tool {json.dumps(use.arguments)}"
+    return await tab.send(MODEL, question, body=body)
+
+
+async def plain(tab: Tab, turn: Turn) -> Json:
+    """What is stored of an answer, without what no two answers have in common."""
+    message = await tab.message(turn)
+    kept = {key: message.get(key) for key in ("files", "sources", "embeds", "error")}
+    text = json.dumps([kept, [_plain_item(item) for item in message["output"]]])
+    kept, output = json.loads(FILE.sub("/a-file", text.replace(turn.chat_id, "chat")))
+    return {**kept, "output": output}
+
+
+def _plain_item(item: Json) -> Json:
+    rest = {k: v for k, v in item.items() if k not in ("id", "call_id", "duration")}
+    if item["type"] == "function_call":
+        rest["arguments"] = json.loads(item["arguments"])
+    if item["type"] == "message":
+        texts = [MARKER.sub("", part["text"]).strip() for part in item["content"]]
+        rest["content"] = texts
+    return rest
+
+
+@pytest.mark.asyncio
+async def test_only_the_words_of_an_exception_differ(
+    tab: Tab, admin: User, toolkit: None
+) -> None:
+    """Open WebUI shows them to everybody; they may quote what nobody should see."""
+    use = Use("broken_weather", {"city": "Bern"}, {"tool_ids": ["toolkit"]})
+    ours = await used(tab, use)
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
+        theirs = await used(tab, use)
+
+    one, other = [(await plain(tab, turn))["output"] for turn in (ours, theirs)]
+    assert ("canary" in str(other), "canary" in str(one)) == (True, False)
+    for items in (one, other):
+        assert [item["status"] for item in items[1:3]] == ["failed", "failed"]
+        del items[2]["output"], items[-1]["content"]  # the answer quotes the output
+    assert one == other
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", USES)
+async def test_both_runners_store_the_same(
+    tab: Tab, admin: User, servers: ToolServers, file_id: str, kind: str
+) -> None:
+    """The items of the answer, its files, its embeds, its sources."""
+    given = USES[kind].arguments
+    arguments = {k: file_id if v == "FILE" else v for k, v in given.items()}
+    use = replace(USES[kind], arguments=arguments)
+    servers.called.clear()
+    ours = await used(tab, use)
+    called_by_us = list(servers.called)
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
+        theirs = await used(tab, use)
+
+    assert ours.error is theirs.error is None
+    one, other = [await plain(tab, turn) for turn in (ours, theirs)]
+    assert one == other
+    assert bool(one["sources"]) is (kind == "builtin")
+    types = [item["type"] for item in one["output"]]
+    assert types[1:3] == ["function_call", "function_call_output"]
+    assert one["output"][1]["arguments"] == use.arguments
+    assert servers.called == called_by_us * 2
+    assert [use.called] * (use.called is not None) == called_by_us

@@ -1,0 +1,340 @@
+"""Whatever happens to a chat, its next request is one that the strictest API takes."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from hosts.client import Json
+from hosts.pipes import valves_changed
+from hosts.questions import Question, Sender, request_body
+from hosts.sent import answered, chat_bodies
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
+
+PIPE = "openai_responses"
+MODEL, OTHER = f"{PIPE}.gpt-6.2-sol", f"{PIPE}.gpt-5.2"
+SLOW = {"type": "function", "function": {"name": "slow_weather"}}
+WEATHER = {"type": "function", "function": {"name": "get_weather"}}
+USED = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
+CALL_TYPES = ("function_call", "function_call_output")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Who acts, and on what."""
+
+    tab: Tab
+    admin: User
+    simulator: Simulator
+
+    async def looked_up(self) -> Turn:
+        """A chat whose answer called a tool."""
+        return await self.tab.send(MODEL, "sim:tool-after-text weather?", body=USED)
+
+    async def change(self, turn: Turn, edit: Callable[[list[Json]], list[Json]]) -> str:
+        """Let `edit` rewrite the stored output of an answer, as the page saves it."""
+        chat = await self.tab.user.chat(turn.chat_id)
+        message = chat["history"]["messages"][turn.message_id]
+        message["output"] = edit(message["output"])
+        await self.tab.user.update_chat(turn.chat_id, {"history": chat["history"]})
+        return turn.chat_id
+
+    async def go_on(self, turn: Turn) -> Turn:
+        """Press the button that continues an answer."""
+        user = self.tab.user
+        chat = await user.chat(turn.chat_id)
+        asked = chat["history"]["messages"][turn.user_message_id]
+        question = Question(MODEL, chat_id=turn.chat_id)
+        sender = Sender(self.tab.session_id, user.id, user.name)
+        body = request_body(question, sender, asked, turn.message_id, {})
+        again = Turn(turn.chat_id, turn.user_message_id, turn.message_id)
+        self.tab.turns[turn.message_id] = again
+        body |= {"assistant_message_id": turn.message_id}
+        await user.call("POST", "/api/chat/completions", body)
+        await again.finished.wait()
+        await self.tab.settle(again)
+        assert again.error is None
+        return again
+
+
+Case = Callable[[Scene], Awaitable[str]]
+
+
+async def stopped_between_call_and_output(scene: Scene) -> str:
+    """The tool was still at work."""
+    body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
+    turn = await scene.tab.begin(MODEL, "sim:tool weather?", body=body)
+    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events), 20)
+    await scene.simulator.all_ended()
+    await scene.tab.stop(turn)
+    await scene.tab.settle(turn)
+    return turn.chat_id
+
+
+async def stopped_in_the_text(scene: Scene) -> str:
+    """After a marker was written, in the middle of the words."""
+    turn = await scene.tab.begin(MODEL, "sim:slow")
+    await turn.until(lambda seen: len(seen.text) > 60, seconds=20)
+    await scene.tab.stop(turn)
+    await scene.tab.settle(turn)
+    return turn.chat_id
+
+
+async def crashed_in_the_middle(scene: Scene) -> str:
+    """The host had stored the call and nothing behind it; what was kept is whole."""
+
+    def up_to_the_call(output: list[Json]) -> list[Json]:
+        places = [n for n, one in enumerate(output) if one["type"] == CALL_TYPES[0]]
+        return output[: places[0] + 1]
+
+    return await scene.change(await scene.looked_up(), up_to_the_call)
+
+
+async def crashed_before_the_first_save(scene: Scene) -> str:
+    """The answer is an empty row."""
+    return await scene.change(await scene.looked_up(), lambda _: [])
+
+
+async def tool_removed(scene: Scene) -> str:
+    """The next request offers none."""
+    return (await scene.looked_up()).chat_id
+
+
+async def loop_limit(scene: Scene) -> str:
+    """The model was cut off while it called on and on."""
+    async with valves_changed(scene.admin, PIPE, MAX_FUNCTION_CALL_LOOPS=2):
+        turn = await scene.tab.send(MODEL, "sim:tool-forever go", body=USED)
+    return turn.chat_id
+
+
+async def edited(scene: Scene) -> str:
+    """A person wrote the words anew."""
+
+    def rewritten(output: list[Json]) -> list[Json]:
+        [message] = [one for one in output if one["type"] == "message"]
+        message["content"][0]["text"] = "This is mine."
+        return output
+
+    return await scene.change(await scene.tab.send(MODEL, "hello"), rewritten)
+
+
+async def branch_switched(scene: Scene) -> str:
+    """Two questions follow one answer; the chat goes on from the first."""
+    first = await scene.looked_up()
+    left, _ = [
+        await scene.tab.send(
+            MODEL, text, chat_id=first.chat_id, parent_id=first.message_id
+        )
+        for text in ("sim:chat left", "sim:chat right")
+    ]
+    chat = await scene.tab.user.chat(first.chat_id)
+    chat["history"]["currentId"] = left.message_id
+    await scene.tab.user.update_chat(first.chat_id, {"history": chat["history"]})
+    return first.chat_id
+
+
+async def regenerated(scene: Scene) -> str:
+    """The second answer has kept items of its own."""
+    first = await scene.looked_up()
+    await scene.tab.regenerate(MODEL, first, body=USED)
+    return first.chat_id
+
+
+async def continued(scene: Scene) -> str:
+    """The request ended on the assistant's message."""
+    turn = await scene.tab.send(MODEL, "hello")
+    return (await scene.go_on(turn)).chat_id
+
+
+async def continued_after_a_stop(scene: Scene) -> str:
+    """The text goes on where it was cut."""
+    turn = await scene.tab.begin(MODEL, "sim:chat,delay=40")
+    await turn.until(lambda seen: "Here is" in seen.text, seconds=20)
+    await scene.tab.stop(turn)
+    await scene.tab.settle(turn)
+    return (await scene.go_on(turn)).chat_id
+
+
+async def tool_card_deleted(scene: Scene) -> str:
+    """The page takes the call and its output away together."""
+    return await scene.change(
+        await scene.looked_up(),
+        lambda output: [one for one in output if one["type"] not in CALL_TYPES],
+    )
+
+
+async def only_an_output_deleted(scene: Scene) -> str:
+    """Half a pair is left."""
+    return await scene.change(
+        await scene.looked_up(),
+        lambda output: [one for one in output if one["type"] != CALL_TYPES[1]],
+    )
+
+
+async def message_deleted(scene: Scene) -> str:
+    """A question and its answer go, in the middle of the chat."""
+    first = await scene.tab.send(MODEL, "hello")
+    gone = await scene.tab.send(MODEL, "sim:chat and?", chat_id=first.chat_id)
+    last = await scene.tab.send(MODEL, "sim:chat so?", chat_id=first.chat_id)
+    chat = await scene.tab.user.chat(first.chat_id)
+    messages = chat["history"]["messages"]
+    messages[last.user_message_id]["parentId"] = first.message_id
+    messages[first.message_id]["childrenIds"] = [last.user_message_id]
+    del messages[gone.user_message_id], messages[gone.message_id]
+    await scene.tab.user.update_chat(first.chat_id, {"history": chat["history"]})
+    return first.chat_id
+
+
+async def cloned(scene: Scene) -> str:
+    """A copy in the same account."""
+    turn = await scene.looked_up()
+    return str((await scene.tab.user.clone_chat(turn.chat_id))["id"])
+
+
+async def forked(scene: Scene) -> str:
+    """A chat of its own that begins with this one."""
+    turn = await scene.looked_up()
+    fork = await scene.tab.user.fork_chat(turn.chat_id, turn.message_id)
+    return str(fork["id"])
+
+
+async def exported_and_imported(scene: Scene) -> str:
+    """Through a file."""
+    turn = await scene.looked_up()
+    chat = await scene.tab.user.chat(turn.chat_id)
+    [row] = await scene.tab.user.import_chats([{"chat": json.loads(json.dumps(chat))}])
+    return str(row["id"])
+
+
+async def imported_without_our_keys(scene: Scene) -> str:
+    """Somebody's export keeps only what it knows."""
+    turn = await scene.looked_up()
+    chat = await scene.tab.user.chat(turn.chat_id)
+    known = {key: chat[key] for key in chat if not key.startswith("openai_responses")}
+    [row] = await scene.tab.user.import_chats([{"chat": known}])
+    return str(row["id"])
+
+
+async def shared(scene: Scene) -> str:
+    """There is a link to it."""
+    turn = await scene.looked_up()
+    await scene.tab.user.share_chat(turn.chat_id)
+    return turn.chat_id
+
+
+async def moved_to_another_model_and_back(scene: Scene) -> str:
+    """Each family's reasoning stays with it."""
+    first = await scene.looked_up()
+    await scene.tab.send(OTHER, "sim:tool and?", chat_id=first.chat_id, body=USED)
+    return first.chat_id
+
+
+async def compacted(scene: Scene) -> str:
+    """The host put a summary in the place of the oldest turns."""
+    admin, chat_id = scene.admin, None
+    before = await admin.call("GET", "/api/v1/chats/config")
+    for text in ("one", "two", "three"):
+        turn = await scene.tab.send(
+            MODEL, f"sim:tool-after-text {text}", chat_id=chat_id, body=USED
+        )
+        chat_id = turn.chat_id
+    on = {"ENABLE_CONTEXT_COMPACTION": True}
+    await admin.call("POST", "/api/v1/chats/config", before | on)
+    try:
+        path = f"/api/v1/chats/{turn.chat_id}/compact"
+        done = await scene.tab.user.call("POST", path, {})
+    finally:
+        await admin.call("POST", "/api/v1/chats/config", before)
+    assert done["compacted"]
+    return turn.chat_id
+
+
+async def two_models_at_once(scene: Scene) -> str:
+    """Their answers are siblings."""
+    first = await scene.tab.send(MODEL, "hello")
+    turns = [
+        await scene.tab.begin(model, "sim:tool both", chat_id=first.chat_id, body=USED)
+        for model in (MODEL, OTHER)
+    ]
+    for turn in turns:
+        await turn.finished.wait()
+        await scene.tab.settle(turn)
+    return first.chat_id
+
+
+CASES: list[Case] = [
+    stopped_between_call_and_output,
+    stopped_in_the_text,
+    crashed_in_the_middle,
+    crashed_before_the_first_save,
+    tool_removed,
+    loop_limit,
+    edited,
+    branch_switched,
+    regenerated,
+    continued,
+    continued_after_a_stop,
+    tool_card_deleted,
+    only_an_output_deleted,
+    message_deleted,
+    cloned,
+    forked,
+    exported_and_imported,
+    imported_without_our_keys,
+    shared,
+    moved_to_another_model_and_back,
+    compacted,
+    two_models_at_once,
+]
+IN_OUTPUT: list[Case] = [
+    stopped_between_call_and_output,
+    stopped_in_the_text,
+    crashed_in_the_middle,
+    edited,
+    continued_after_a_stop,
+    tool_card_deleted,
+    only_an_output_deleted,
+    exported_and_imported,
+    compacted,
+]
+"""Those in which it matters that the stored output holds more than the host's own."""
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+async def test_next_request_is_taken(
+    tab: Tab, admin: User, simulator: Simulator, case: Case
+) -> None:
+    """No request was refused, so none was mended by trying again."""
+    chat_id = await case(Scene(tab, admin, simulator))
+
+    await assert_it_goes_on(tab, simulator, chat_id)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("case", IN_OUTPUT, ids=lambda case: case.__name__)
+async def test_next_request_is_taken_from_the_output(
+    tab: Tab, admin: User, simulator: Simulator, case: Case
+) -> None:
+    """The same, with the items in the host's own stored output."""
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER="output"):
+        chat_id = await case(Scene(tab, admin, simulator))
+
+        await assert_it_goes_on(tab, simulator, chat_id)
+
+
+async def assert_it_goes_on(tab: Tab, simulator: Simulator, chat_id: str) -> None:
+    """One more turn: whole, taken at once, without a trace of what carries it."""
+    after = await tab.send(MODEL, "sim:chat go on", chat_id=chat_id)
+
+    assert after.error is None
+    assert "This is turn" in after.text
+    assert [r.status for r in answered(simulator) if r.status != 200] == []
+    sent = chat_bodies(simulator)[-1]["input"]
+    assert sent[-1]["content"] == [{"type": "input_text", "text": "sim:chat go on"}]
+    assert "openai_responses:" not in json.dumps(sent)

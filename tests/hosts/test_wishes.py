@@ -1,0 +1,360 @@
+"""What administrators and users choose, in the real host: models, valves, switches."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import pytest_asyncio
+
+from hosts.client import Json
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import install_pipe, valves_changed
+from hosts.sent import answered, chat_bodies, is_task
+from hosts.switches import SWITCHES, switches, workspace_model
+from hosts.tabs import Tab, Turn
+from hosts.users import User
+from simulator import Simulator
+from simulator.accounts import CANARY_KEY
+
+pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+
+PIPE = "wishes"
+CHAT, AUTO = f"{PIPE}.gpt-5.2", f"{PIPE}.gpt-5-auto"
+LIMITED_KEY = "sk-simulator-limited"
+SCHEMA = {
+    "name": "answer",
+    "schema": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
+OLDER = """
+from pydantic import BaseModel
+class Pipe:
+    class Valves(BaseModel):
+        BASE_URL: str = ""
+        API_KEY: str = ""
+        MODEL_ID: str = ""
+        PROMPT_CACHE_KEY: str = "id"
+        MAX_RETRIES: str = ""
+        IDLE_TIMEOUT_SECONDS: str = ""
+    def __init__(self):
+        self.valves = self.Valves()
+    def pipes(self):
+        return [{"id": "gpt-5.2", "name": "Old"}]
+    async def pipe(self, body):
+        return "old"
+"""
+
+
+@pytest_asyncio.fixture(scope="session", autouse=True)
+async def wishes(admin: User, pipe_source: str, pipe_valves: Json) -> list[str]:
+    """A copy of the pipe with models that leave something to choose."""
+    valves = {**pipe_valves, "MODEL_ID": "gpt-5.2, gpt-5-auto"}
+    return await install_pipe(admin, PIPE, pipe_source, valves)
+
+
+@pytest_asyncio.fixture
+async def admins_tab(admin: User) -> AsyncIterator[Tab]:
+    """A browser tab of the administrator."""
+    async with Tab(admin) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def user_valves(user: User, **values: str) -> AsyncIterator[None]:
+    """A person's own settings for a while."""
+    await user.set_user_valves(PIPE, values)
+    try:
+        yield
+    finally:
+        await user.set_user_valves(PIPE, {})
+
+
+def lines(turn: Turn) -> list[str]:
+    """The status lines above an answer."""
+    return [status["description"] for status in turn.statuses]
+
+
+def effort(body: Json) -> str | None:
+    """The effort that a request asks for."""
+    asked: Json = body.get("reasoning", {})
+    return asked.get("effort")
+
+
+def hosted(body: Json) -> list[str]:
+    """The tools of OpenAI that a request offers; the host has tools of its own."""
+    tools = [tool["type"] for tool in body.get("tools", ())]
+    return [kind for kind in tools if kind != "function"]
+
+
+def last_body(simulator: Simulator) -> Json:
+    """What the newest request for a chat holds."""
+    return chat_bodies(simulator)[-1]
+
+
+# ---------------------------------------------------------------- the set-up
+
+
+async def test_an_administrator_checks_the_set_up(
+    admins_tab: Tab, simulator: Simulator
+) -> None:
+    """The findings are an answer like any other, stored; the model sees no command."""
+    turn = await admins_tab.send(CHAT, "/check")
+
+    assert turn.error is None
+    assert "✅ **The key**" in turn.text
+    assert "✅ **Streaming**" in turn.text
+    assert (await admins_tab.message(turn))["content"] == turn.text.strip()
+    assert "/check" not in str([request.body for request in answered(simulator)])
+
+
+async def test_a_member_who_says_the_same_talks_to_the_model(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """What the key may do is nothing for everybody."""
+    turn = await tab.send(CHAT, "/check")
+
+    assert "✅" not in turn.text
+    assert "/check" in str(last_body(simulator)["input"])
+
+
+async def test_valves_of_an_earlier_version_still_load(
+    admin: User, admins_tab: Tab, pipe_source: str, simulator: Simulator
+) -> None:
+    """Words and texts that were stored once are taken for ever."""
+    old = {
+        "BASE_URL": simulator.base_url,
+        "API_KEY": simulator.api_key,
+        "MODEL_ID": "gpt-5.2",
+        "PROMPT_CACHE_KEY": "email",
+        "MAX_RETRIES": "9",
+        "IDLE_TIMEOUT_SECONDS": "a while",
+    }
+    await admin.install_function("elder", OLDER)
+    await admin.set_valves("elder", old)
+    assert (await admin.valves("elder"))["PROMPT_CACHE_KEY"] == "email"
+    try:
+        await admin.install_function("elder", pipe_source)
+        turns = [await admins_tab.send("elder.gpt-5.2", "sim:short") for _ in "ab"]
+    finally:
+        await admin.delete_function("elder")
+
+    assert [turn.error for turn in turns] == [None, None]
+    first, second = (body["prompt_cache_key"] for body in chat_bodies(simulator))
+    assert first == second  # of the user, not of the chat
+
+
+# ---------------------------------------------------------------- models
+
+
+async def listed_by(admin: User) -> list[str]:
+    """The names that the pipe lists now."""
+    models = [model["id"] for model in await admin.models()]
+    ours = [model.split(".", 1) for model in models if model.startswith(f"{PIPE}.")]
+    return [name for _, name in ours]
+
+
+async def test_what_the_key_may_not_use_is_hidden_unless_written_by_hand(
+    admin: User, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """It fails at use, with a sentence."""
+    limited = {"API_KEY": LIMITED_KEY, "MODEL_ID": "auto, gpt-6.1-sol"}
+    async with valves_changed(admin, PIPE, **limited):
+        async with asyncio.timeout(20):
+            while "gpt-5.4" not in (names := await listed_by(admin)):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)  # the server is asked in the background
+        turn = await admins_tab.send(f"{PIPE}.gpt-6.1-sol", "sim:short")
+
+    assert [name for name in names if name.startswith("gpt-6")] == ["gpt-6.1-sol"]
+    assert "gpt-6.1-sol" in str(turn.error)
+
+
+async def test_what_an_administrator_says_of_a_model(
+    admin: User, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """Its name is listed, its facts hold, its end is told with the successor."""
+    said = (
+        '{"gpt-5.2": {"name": "Our GPT", "verbosity": false, '
+        '"shutdown": "2020-01-01", "successor": "gpt-6.1-sol"}}'
+    )
+    # A model that is shared already has a record with its name, so a new one.
+    async with valves_changed(
+        admin, PIPE, MODEL_OVERRIDES_JSON=said, MODEL_ID="gpt-5.2, gpt-5.2-high"
+    ):
+        named = {model["id"]: model["name"] for model in await admin.models()}
+        turn = await admins_tab.send(CHAT, "sim:short", body={"verbosity": "low"})
+
+    assert named[f"{CHAT}-high"] == "Our GPT (high)"
+    assert "Our GPT was switched off on 2020-01-01. Use GPT-6.1 Sol instead." in lines(
+        turn
+    )
+    assert "text" not in last_body(simulator)
+
+
+async def test_gpt_5_auto_says_what_it_chose_and_stays_with_it(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """The second question alone would have gone to the large model."""
+    first = await tab.send(AUTO, "sim:short Hello")
+    code = "sim:short ```print(1)```"
+    second = await tab.send(AUTO, code, chat_id=first.chat_id)
+    other = await tab.send(AUTO, code)
+
+    models = [body["model"] for body in chat_bodies(simulator)]
+    assert models == ["gpt-6.1-terra", "gpt-6.1-terra", "gpt-6.1-sol"]
+    assert lines(first)[0].startswith("GPT-6.1 Terra answers: the question is short")
+    assert lines(second)[0] == "GPT-6.1 Terra answers: it began this chat."
+    assert lines(other)[0] == "GPT-6.1 Sol answers: the question holds code."
+    history = (await tab.message(second))["statusHistory"]
+    assert history[0]["description"] == lines(second)[0]
+    assert "reasoning" in [item["type"] for item in chat_bodies(simulator)[1]["input"]]
+
+
+# ---------------------------------------------------------------- what users choose
+
+
+async def test_a_users_effort_holds_for_workspace_models_too(
+    admin: User, member: User, tab: Tab, simulator: Simulator
+) -> None:
+    """As far as the administrator lets users change it."""
+    async with user_valves(member, REASONING_EFFORT="high"):
+        await tab.send(CHAT, "sim:short")
+        async with workspace_model(admin, CHAT, {}) as model:
+            await tab.send(model, "sim:short")
+            async with valves_changed(admin, PIPE, USER_MAY_CHANGE="verbosity"):
+                await tab.send(model, "sim:short")
+
+    assert [effort(body) for body in chat_bodies(simulator)] == ["high", "high", None]
+
+
+async def test_the_cost_is_stored_where_it_is_shown(
+    member: User, tab: Tab, simulator: Simulator
+) -> None:
+    """In the usage of the message, and in its last status line."""
+    async with user_valves(member, SHOW_COST="on"):
+        turn = await tab.send(CHAT, "sim:short")
+    plain = await tab.send(CHAT, "sim:short")
+
+    stored, without = await tab.message(turn), await tab.message(plain)
+    assert stored["usage"]["cost"] > 0
+    assert "$" in stored["statusHistory"][-1]["description"]
+    assert "cost" not in without["usage"]
+    assert "$" not in without["statusHistory"][-1]["description"]
+
+
+async def test_a_workspace_model_asks_for_json(
+    admin: User, tab: Tab, simulator: Simulator
+) -> None:
+    """Its own parameters reach the API in the API's form."""
+    params = {
+        "custom_params": {
+            "response_format": '{"type": "json_schema"}',
+            "json_schema": SCHEMA,
+            "verbosity": "low",
+        }
+    }
+    async with workspace_model(admin, CHAT, params) as model:
+        turn = await tab.send(model, "sim:short")
+
+    assert turn.error is None
+    assert last_body(simulator)["text"] == {
+        "format": {"type": "json_schema", **SCHEMA},
+        "verbosity": "low",
+    }
+
+
+async def test_a_format_without_a_schema_is_a_sentence(
+    admin: User, tab: Tab, simulator: Simulator
+) -> None:
+    """Nothing is sent."""
+    params = {"custom_params": {"response_format": {"type": "json_schema"}}}
+    async with workspace_model(admin, CHAT, params) as model:
+        turn = await tab.send(model, "sim:short")
+
+    assert "json_schema has to be a JSON object" in str(turn.error)
+    assert chat_bodies(simulator) == []
+
+
+async def test_a_refusal_is_an_answer_to_be_read(tab: Tab) -> None:
+    """It is no error."""
+    turn = await tab.send(CHAT, "sim:refusal", body={"reasoning_effort": "low"})
+
+    stored = await tab.message(turn)
+    assert turn.error is None
+    assert stored["content"].endswith("I'm sorry, but I can't help with that.")
+
+
+async def test_a_users_own_key(
+    admin: User, member: User, tab: Tab, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """It pays for that user's chats; where one is required, others are told how."""
+    own = {"API_KEY": "sk-of-nobody", "USER_API_KEYS": "required"}
+    async with valves_changed(admin, PIPE, **own):
+        untold = await tab.send(CHAT, "sim:short")
+        async with user_valves(member, API_KEY=CANARY_KEY):
+            turn = await tab.send(CHAT, "sim:short")
+        administrators = await admins_tab.send(CHAT, "sim:short")
+
+    assert "This pipe wants an OpenAI API key of your own" in str(untold.error)
+    assert turn.error is None
+    assert turn.text
+    assert "An administrator has to check API_KEY" in str(administrators.error)
+    assert CANARY_KEY not in str(turn.events) + str(await tab.message(turn))
+
+
+# ---------------------------------------------------------------- small tasks
+
+
+async def test_tasks_go_to_a_small_model_in_the_hosts_own_form(
+    admin: User, server: OpenWebUI, tab: Tab, simulator: Simulator
+) -> None:
+    """The strict API takes the format, and the host reads what comes of it."""
+    tasks = dict.fromkeys(
+        ("title_generation", "tags_generation", "follow_up_generation"), True
+    )
+    async with valves_changed(admin, PIPE, TASK_MODEL="gpt-6-luna"):
+        turn = await tab.send(CHAT, "sim:short Hello", background_tasks=tasks)
+
+    asked = [request for request in answered(simulator) if is_task(request)]
+    assert {request.body["model"] for request in asked} == {"gpt-6-luna"}
+    assert {request.status for request in asked} == {200}
+    named = {request.body["text"]["format"]["name"] for request in asked}
+    assert named == set(tasks)
+    row = await tab.user.call("GET", f"/api/v1/chats/{turn.chat_id}")
+    assert row["title"] == "Talking to a Stand-in"
+    assert row["meta"]["tags"] == ["technology", "testing"]
+    assert len((await tab.message(turn))["followUps"]) == 3
+
+
+# ---------------------------------------------------------------- switches
+
+
+async def test_the_switches_of_the_composer(
+    admin: User, tab: Tab, controls_source: str, simulator: Simulator
+) -> None:
+    """Each holds for the message that it is on for; the page is offered all three."""
+    async with switches(admin, controls_source, CHAT) as model:
+        [shown] = [row for row in await tab.user.models() if row["id"] == model]
+        for on in ([], ["switch_thinking"], list(SWITCHES)):
+            await tab.send(model, "sim:short", body={"filter_ids": on})
+
+    assert {row["id"] for row in shown["filters"]} == set(SWITCHES)
+    off, thinking, every = chat_bodies(simulator)
+    assert (effort(off), hosted(off)) == (None, [])
+    assert (effort(thinking), hosted(thinking)) == ("xhigh", [])
+    assert effort(every) == "xhigh"
+    assert hosted(every) == ["web_search", "code_interpreter"]
+
+
+async def test_a_filter_of_another_version_is_told_to_administrators(
+    admin: User, admins_tab: Tab, tab: Tab, controls_source: str, simulator: Simulator
+) -> None:
+    """Its wishes do nothing."""
+    newer = controls_source.replace("CONTROLS_VERSION = 1", "CONTROLS_VERSION = 2")
+    wanted = {"filter_ids": ["switch_thinking"]}
+    async with switches(admin, newer, CHAT) as model:
+        told = await admins_tab.send(model, "sim:short", body=wanted)
+        untold = await tab.send(model, "sim:short", body=wanted)
+
+    assert any("of another version than this pipe" in line for line in lines(told))
+    assert not any("another version" in line for line in lines(untold))
+    assert {effort(body) for body in chat_bodies(simulator)} == {None}

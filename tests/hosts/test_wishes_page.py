@@ -1,0 +1,103 @@
+"""What people see of the settings: the real page in Chromium."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hosts.page import ChatPage
+from hosts.sent import chat_bodies
+from hosts.switches import SWITCHES, switches
+from hosts.users import User
+from hosts.valves_dialog import fill_user_valves, open_admin_valves, open_user_valves
+from simulator import Simulator
+
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.browser,
+    pytest.mark.asyncio,
+    pytest.mark.usefixtures("pipe"),
+]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.1-sol"
+PICTURES = Path(__file__).parents[2] / "artifacts"
+
+
+@pytest_asyncio.fixture
+async def admins_page(admin: User) -> AsyncIterator[ChatPage]:
+    """The administrator's page in Chromium."""
+    async with ChatPage(admin) as opened:
+        yield opened
+
+
+async def test_a_user_sets_the_effort_beside_the_chat_input(
+    page: ChatPage, simulator: Simulator
+) -> None:
+    """The next request has it, and the dialog explains every setting."""
+    await page.open_model(MODEL)
+    try:
+        await fill_user_valves(page, {"Reasoning Effort": "high", "Verbosity": "low"})
+        await page.ask("sim:short Good morning")
+    finally:
+        await page.user.set_user_valves(PIPE, {})
+
+    sent = chat_bodies(simulator)[-1]
+    assert sent["reasoning"]["effort"] == "high"
+    assert sent["text"]["verbosity"] == "low"
+
+
+async def test_what_the_dialogs_look_like(
+    page: ChatPage, admins_page: ChatPage
+) -> None:
+    """Menus for choices, switches for yes or no, dots for secrets."""
+    PICTURES.mkdir(exist_ok=True)
+    await page.open_model(MODEL)
+    dialog = await open_user_valves(page)
+    shown = await dialog.inner_text()
+    await page.screenshot(PICTURES / "user-valves.png")
+
+    form = await open_admin_valves(admins_page, PIPE)
+    settings = await form.inner_text()
+    for number in range(5):
+        await admins_page.screenshot(PICTURES / f"admin-valves-{number + 1}.png")
+        await admins_page.page.mouse.wheel(0, 700)
+
+    assert "How long a reasoning model thinks" in shown
+    assert "Your own key for OpenAI" in shown
+    assert settings.index("Base Url") < settings.index("Model Id")
+    assert "sk-simulator" not in settings
+    assert page.errors == admins_page.errors == []
+
+
+async def test_the_switches_of_the_composer(
+    page: ChatPage, admin: User, controls_source: str, simulator: Simulator
+) -> None:
+    """One for each copy of the filter; what is on holds for the next message."""
+    async with switches(admin, controls_source, MODEL) as model:
+        await page.open_model(model)
+        await page.page.locator("#integration-menu-button").click()
+        for name, _ in SWITCHES.values():
+            await page.page.get_by_text(name, exact=True).wait_for()
+        await page.screenshot(PICTURES / "composer-switches.png")
+        await page.page.get_by_text("Think longer", exact=True).click()
+        await page.page.keyboard.press("Escape")
+        await page.ask("sim:short Good morning")
+
+    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "xhigh"
+
+
+async def test_a_remark_in_passing_stands_above_the_answer(page: ChatPage) -> None:
+    """As plain text in its place between the thoughts, after a reload too."""
+    await page.open_model(MODEL)
+    await page.ask("sim:commentary Good morning")
+
+    for _ in range(2):
+        shown = (await page.last_answer()).splitlines()
+        lines = [line for line in shown if line.strip()]
+        remark, answer = map(lines.index, ("Let me look at that.", "Done: it is 42."))
+        thoughts = [n for n, line in enumerate(lines) if line.startswith("Thought")]
+        assert [thoughts[0] < remark, remark < thoughts[1] < answer] == [True, True]
+        await page.screenshot(PICTURES / "commentary.png")
+        await page.reload()

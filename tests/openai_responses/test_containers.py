@@ -1,0 +1,109 @@
+"""Files that code left in a container are fetched, within limits."""
+
+import pytest
+from aiohttp import web
+
+from openai_responses.containers import container_file
+from openai_responses.deadlines import Deadlines, Timeouts
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import (
+    ApiRefused,
+    ConnectionFailed,
+    TimedOut,
+    UnreadableAnswer,
+)
+from openai_responses.transport import Connections
+from simulator import Simulator
+from simulator.containers import CONTAINER, EXPIRED, TABLE, TABLE_FILE
+from upstream import KEY, Upstream, free_port, replying, silence
+
+pytestmark = pytest.mark.asyncio
+
+IDS = (CONTAINER, TABLE_FILE)
+
+
+def soon() -> Deadlines:
+    """Limits that no test reaches."""
+    return Deadlines(Timeouts())
+
+
+async def test_a_file_is_fetched(connections: Connections) -> None:
+    """With the key, from the container that has it."""
+    async with Simulator() as sim:
+        endpoint = Endpoint(sim.base_url, sim.api_key)
+        assert await container_file(endpoint, connections, IDS, 1000, soon()) == TABLE
+    (asked,) = sim.requests
+    path = f"/v1/containers/{CONTAINER}/files/{TABLE_FILE}/content"
+    assert (asked.path, asked.headers["Authorization"]) == (path, "***")
+
+
+@pytest.mark.parametrize(
+    ("key", "ids", "status"),
+    [
+        ("sk-wrong", IDS, 401),
+        ("sk-simulator-2", IDS, 404),
+        ("sk-simulator-1", (EXPIRED, TABLE_FILE), 404),
+        ("sk-simulator-1", (CONTAINER, "cfile_other"), 404),
+    ],
+)
+async def test_a_refusal_is_one(
+    connections: Connections, key: str, ids: tuple[str, str], status: int
+) -> None:
+    """A wrong key, another organisation, an expired container, no such file."""
+    async with Simulator() as sim:
+        with pytest.raises(ApiRefused) as caught:
+            await container_file(
+                Endpoint(sim.base_url, key), connections, ids, 1000, soon()
+            )
+    assert caught.value.setback.status == status
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(1000, True), (1001, False)])
+async def test_a_large_file_is_not_read_on(
+    connections: Connections, size: int, is_read: bool
+) -> None:
+    """Up to the limit it is; one byte more is too much."""
+    async with Upstream(replying(bytes(size))) as upstream:
+        asked = container_file(upstream.endpoint, connections, IDS, 1000, soon())
+        if is_read:
+            assert await asked == bytes(size)
+        else:
+            with pytest.raises(UnreadableAnswer):
+                await asked
+
+
+async def test_no_redirection_is_followed(connections: Connections) -> None:
+    """It would take the key to wherever it leads."""
+
+    async def elsewhere(_: web.Request) -> web.StreamResponse:
+        raise web.HTTPFound("/v1/other")
+
+    async with Upstream(elsewhere) as upstream:
+        with pytest.raises(ApiRefused):
+            await container_file(upstream.endpoint, connections, IDS, 1000, soon())
+    assert len(upstream.requests) == 1
+
+
+async def test_ids_cannot_lead_anywhere_else(connections: Connections) -> None:
+    """What a server writes into its answer is one step of a path, whatever it is."""
+    async with Upstream(replying(b"x")) as upstream:
+        ids = ("../../models", "a?b#c/d")
+        await container_file(upstream.endpoint, connections, ids, 10, soon())
+    (asked,) = upstream.requests
+    path = "/v1/containers/..%2F..%2Fmodels/files/a%3Fb%23c%2Fd/content"
+    assert asked.raw_path == path
+
+
+async def test_a_server_that_is_not_there(connections: Connections) -> None:
+    """As for every other request."""
+    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY)
+    with pytest.raises(ConnectionFailed):
+        await container_file(endpoint, connections, IDS, 10, soon())
+
+
+async def test_a_server_that_says_nothing(connections: Connections) -> None:
+    """The limit is the caller's, for all that it fetches."""
+    async with Upstream(silence) as upstream:
+        limits = Deadlines(Timeouts(first_event=0.05))
+        with pytest.raises(TimedOut):
+            await container_file(upstream.endpoint, connections, IDS, 10, limits)

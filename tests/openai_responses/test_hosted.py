@@ -1,0 +1,103 @@
+"""What the API runs itself is asked its questions."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.hosted import (
+    included_by,
+    is_hosted,
+    is_returned_hosted,
+    is_search,
+    searched_pages,
+    searched_queries,
+    tools_at_effort,
+)
+from openai_responses.items import Item
+
+SEARCH: Item = {
+    "type": "web_search_call",
+    "id": "ws_1",
+    "status": "completed",
+    "action": {"type": "search", "query": "rain"},
+}
+FILES: Item = {"type": "file_search_call", "queries": ["rain"], "status": "completed"}
+
+
+def action(**fields: Any) -> Item:
+    """A search that did this."""
+    return {**SEARCH, "action": fields}
+
+
+@pytest.mark.parametrize("item", [SEARCH, FILES])
+def test_finished_search_goes_back(item: Item) -> None:
+    """One that failed, too: the model knows that it did."""
+    assert is_hosted(item)
+    assert is_returned_hosted(item)
+    assert is_returned_hosted({**item, "status": "failed"})
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {**SEARCH, "status": "searching"},
+        {**SEARCH, "status": "in_progress"},
+        {**SEARCH, "status": "incomplete"},
+        {**SEARCH, "action": None},
+        {**SEARCH, "action": "search"},
+        action(type="find", pattern="x"),
+        {**FILES, "queries": None},
+        {"type": "image_generation_call", "status": "completed", "result": "x"},
+        {"type": "code_interpreter_call", "status": "completed"},
+        {"type": "function_call", "status": "completed"},
+        {},
+    ],
+)
+def test_what_the_api_would_refuse_does_not(item: Item) -> None:
+    """Unfinished, of an older form, or without what its type asks for."""
+    assert not is_returned_hosted(item)
+
+
+@pytest.mark.parametrize(
+    ("item", "queries"),
+    [
+        (FILES, ["rain"]),
+        (SEARCH, ["rain"]),
+        (action(type="search", query="a", queries=["a", "b"]), ["a", "b"]),
+        (action(type="search", query=None, queries=None), []),
+        (action(type="open_page", url="https://a.example"), []),
+        ({"type": "file_search_call", "queries": "rain"}, []),
+        ({"type": "web_search_call"}, []),
+    ],
+)
+def test_queries(item: Item, queries: list[str]) -> None:
+    """Of both kinds of search, in both of the forms."""
+    assert searched_queries(item) == queries
+
+
+def test_pages_come_once() -> None:
+    """Whatever else the server lists."""
+    sources = [{"url": "https://a.example"}, {"url": None}, "x", {}]
+
+    item = action(type="search", sources=[*sources, sources[0]])
+
+    assert searched_pages(item) == ["https://a.example"]
+    assert searched_pages(SEARCH) == searched_pages({}) == []
+
+
+def test_tools_that_minimal_refuses_are_left_out() -> None:
+    """Others stay, and so do all at any other effort."""
+    kinds = ["web_search", "function", "file_search", "image_generation", "mcp"]
+    tools = [{"type": kind} for kind in kinds]
+
+    assert [t["type"] for t in tools_at_effort(tools, "minimal")] == ["function", "mcp"]
+    assert tools_at_effort(tools, "low") == tools_at_effort(tools, None) == tools
+
+
+def test_what_a_viewer_needs_is_asked_for() -> None:
+    """Only of tools that are offered."""
+    tools = [{"type": "function"}, {"type": "web_search"}]
+
+    assert included_by(tools) == ["web_search_call.action.sources"]
+    assert included_by([]) == []
+    assert [is_search(tool) for tool in tools] == [False, True]

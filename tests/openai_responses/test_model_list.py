@@ -1,0 +1,84 @@
+"""Which models are offered when nobody listed them."""
+
+import pytest
+
+from openai_responses.catalog import CATALOG_ROWS
+from openai_responses.model_list import is_chat_model, listed_ids, newest_models
+
+TODAY = "2026-11-22"
+
+
+def test_the_newest_of_each_family() -> None:
+    """Newest first; none that is retired or has a successor."""
+    assert newest_models(TODAY) == [
+        *("gpt-6.2-sol", "gpt-6.2-astra", "gpt-6.1-terra", "gpt-6-luna"),
+        *("gpt-5.5-pro", "gpt-5.5", "gpt-5.4-mini"),
+    ]
+
+
+def test_a_key_that_may_use_less() -> None:
+    """What it cannot use is left out, and an older one takes the place."""
+    usable = {"gpt-5.6-sol", "gpt-6.1-terra", "gpt-4o"}
+    assert newest_models(TODAY, usable) == ["gpt-6.1-terra", "gpt-5.6-sol"]
+
+
+def test_a_newer_version_than_the_catalog_knows() -> None:
+    """It takes the place of the older one on the day that it comes out."""
+    usable = {"gpt-6.2-sol", "gpt-6.10-sol", "gpt-7-nova"}
+    assert newest_models(TODAY, usable) == ["gpt-7-nova", "gpt-6.10-sol"]
+
+
+def test_a_key_that_may_use_nothing() -> None:
+    """Nothing is invented."""
+    assert newest_models(TODAY, set()) == []
+
+
+def test_a_closed_circle_is_not_offered() -> None:
+    """Even to a key that may use it: an administrator lists such a model."""
+    assert "gpt-6-cyber" in CATALOG_ROWS
+    assert newest_models(TODAY, {"gpt-6-cyber", "gpt-7-cyber"}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "chats"),
+    [
+        ("gpt-6.2-sol", True),
+        ("gpt-9-nova", True),
+        ("o3-pro", True),
+        ("gpt-4.1-mini", True),
+        ("chatgpt-4o-latest", True),
+        ("llama-3.3-70b", True),
+        ("my-azure-deployment", True),
+        ("gpt-4o-audio-preview", False),
+        ("gpt-realtime", False),
+        ("gpt-4o-mini-transcribe", False),
+        ("gpt-4o-search-preview", False),
+        ("gpt-image-2.6-sunburst", False),
+        ("tts-1", False),
+        ("text-embedding-3-large", False),
+        ("omni-moderation-latest", False),
+        ("whisper-1", False),
+        ("dall-e-3", False),
+        ("sora-2", False),
+        ("babbage-002", False),
+        ("", False),
+    ],
+)
+def test_what_a_chat_model_is(name: str, chats: bool) -> None:
+    """By OpenAI's own rules of naming; other servers' names are taken as they are."""
+    assert is_chat_model(name) is chats
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, [], {}, {"data": None}, {"data": [None, 7, {}, {"id": 7}, {"id": "tts-1"}]}],
+)
+def test_an_answer_without_models(answer: object) -> None:
+    """Other servers answer as they like."""
+    assert listed_ids(answer) == []
+
+
+def test_an_answer_with_models() -> None:
+    """In the order of the server."""
+    rows = [{"id": "gpt-5.2"}, {"id": "gpt-audio"}, {"id": "gpt-5"}]
+    assert listed_ids({"object": "list", "data": rows}) == ["gpt-5.2", "gpt-5"]

@@ -1,0 +1,54 @@
+"""Nothing that a caller asked for disappears without a word."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.models import resolve_model
+from openai_responses.omissions import left_out
+from openai_responses.request import Settings, build_request
+
+QUESTION = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_text", "text": "Hi"}],
+}
+
+
+def missing(model: str, **asked: Any) -> list[str]:
+    """Return what the request for a model does not hold."""
+    body = {"model": f"pipe.{model}", "messages": [], "stream": True, **asked}
+    request = build_request(resolve_model(model), "", [QUESTION], body, Settings())
+    return left_out(body, request)
+
+
+def test_a_plain_chat_misses_nothing() -> None:
+    """Tools are offered under other conditions."""
+    assert missing("gpt-5.2", tools=[], extra_tools=[], enable_stream=True) == []
+
+
+def test_what_the_api_does_not_have() -> None:
+    """By its name, whatever its value is; a long one is cut."""
+    asked = {"logit_bias": {"1": 2}, "stop": ["."], "seed": 1, "x" * 99: "secret"}
+    assert missing("gpt-5.2", **asked) == ["logit_bias", "seed", "stop", "x" * 40]
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("gpt-4.1", ["reasoning.effort", "reasoning.summary", "text.verbosity"]),
+        ("gpt-6.1-sol", ["temperature", "top_p"]),
+        ("gpt-5.2", ["temperature", "top_p"]),
+    ],
+)
+def test_what_the_model_rejects(model: str, names: list[str]) -> None:
+    """The rest is sent."""
+    asked: dict[str, Any] = {
+        "reasoning": {"effort": "high"},
+        "reasoning_summary": "auto",
+        "verbosity": "low",
+        "temperature": 1,
+        "top_p": 1,
+        "max_tokens": 100,
+    }
+    assert missing(model, **asked) == names

@@ -1,0 +1,88 @@
+"""A drawn picture goes back as an input picture."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.items import Item
+from openai_responses.pictures import has_picture, picture_url
+from openai_responses.replay import given_back
+from run_sample import message, reasoning
+
+DRAWN: Item = {
+    "type": "image_generation_call",
+    "id": "ig_1",
+    "status": "completed",
+    "result": "AAAA",
+    "output_format": "png",
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ({}, "data:image/png;base64,AAAA"),
+        ({"output_format": "webp"}, "data:image/webp;base64,AAAA"),
+        ({"output_format": None}, "data:image/png;base64,AAAA"),
+        ({"output_format": "svg"}, "data:image/svg+xml;base64,AAAA"),
+    ],
+)
+def test_address_that_holds_a_picture(given: dict[str, Any], url: str) -> None:
+    """Labelled with its format; without one it is the API's usual."""
+    assert picture_url({**DRAWN, **given}) == url
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"result": None},
+        {"output_format": "svg"},
+        {"output_format": "gif"},
+        {"type": "message"},
+    ],
+)
+def test_what_cannot_be_given_back(given: dict[str, Any]) -> None:
+    """No picture, or one that the model does not read."""
+    assert not has_picture({**DRAWN, **given})
+
+
+def test_picture_goes_back_at_its_place() -> None:
+    """Between the reasoning and the text, in a message without words."""
+    output = [reasoning("1"), DRAWN, message("1", "There.")]
+
+    items = given_back(output, with_reasoning=True)
+
+    assert [item["type"] for item in items] == ["reasoning", "message", "message"]
+    assert items[1] == {
+        "type": "message",
+        "role": "user",
+        "content": [
+            {
+                "type": "input_image",
+                "detail": "auto",
+                "image_url": "data:image/png;base64,AAAA",
+            }
+        ],
+    }
+
+
+def test_picture_that_failed_does_not_go_back() -> None:
+    """The API would look it up."""
+    assert given_back([{**DRAWN, "result": None}], with_reasoning=True) == []
+
+
+def test_pictures_that_code_made_do_not_go_back() -> None:
+    """They are for people, and large; what was printed stays."""
+    logs = {"type": "logs", "logs": "1\n"}
+    code = {
+        "type": "code_interpreter_call",
+        "id": "ci_1",
+        "status": "completed",
+        "code": "plot()",
+        "container_id": "cntr_1",
+        "outputs": [logs, {"type": "image", "url": "data:image/png;base64,AAAA"}],
+    }
+
+    (back,) = given_back([code], with_reasoning=True)
+
+    assert back["outputs"] == [logs]

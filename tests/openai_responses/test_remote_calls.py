@@ -1,0 +1,205 @@
+"""A remote server's call, told as a call and its output."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from openai_responses.items import Item, without_orphans
+from openai_responses.remote_calls import (
+    refused_pair,
+    remote_call,
+    remote_failed,
+    remote_name,
+    remote_output,
+    remote_pair,
+    settled,
+    with_outputs_beside,
+)
+from openai_responses.replay import given_back
+
+CALL: Item = {
+    "type": "mcp_call",
+    "id": "mcp_1",
+    "server_label": "clocks",
+    "name": "now",
+    "arguments": '{"zone": "UTC"}',
+    "output": "12:00\n",
+    "error": None,
+    "approval_request_id": None,
+    "status": "completed",
+}
+REQUEST: Item = {
+    "type": "mcp_approval_request",
+    "id": "mcpr_1",
+    "server_label": "clocks",
+    "name": "now",
+    "arguments": "{}",
+}
+YES: Item = {
+    "type": "mcp_approval_response",
+    "approval_request_id": "mcpr_1",
+    "approve": True,
+}
+NO: Item = {**YES, "approve": False, "reason": "Not today."}
+SAID: Item = {"type": "message", "role": "assistant", "content": "Done."}
+TOOL: Item = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+RAIN: Item = {"type": "function_call_output", "call_id": "c1", "output": "rain"}
+
+
+def call(number: int) -> Item:
+    """One of several calls."""
+    return {**CALL, "id": f"mcp_{number}", "output": str(number)}
+
+
+def test_a_call_and_its_output() -> None:
+    """What the server was asked and what it said, byte for byte, under one id."""
+    assert remote_pair(CALL) == [
+        {
+            "type": "function_call",
+            "call_id": "mcp_1",
+            "name": "clocks_now",
+            "arguments": '{"zone": "UTC"}',
+        },
+        {"type": "function_call_output", "call_id": "mcp_1", "output": "12:00\n"},
+    ]
+    assert not remote_failed(CALL)
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "told"),
+    [
+        ("clocks", "now", "clocks_now"),
+        ("clocks", "zones.list", "clocks_zones_list_"),
+        ("c" * 40, "n" * 40, f"{'c' * 40}_{'n' * 10}_"),
+    ],
+)
+def test_the_name_is_one_that_the_api_takes(label: str, name: str, told: str) -> None:
+    """At most 64 plain characters, the same every time."""
+    item = {"server_label": label, "name": name}
+
+    assert remote_name(item).startswith(told)
+    assert len(remote_name(item)) <= 64
+    assert remote_name(item) == remote_name(dict(item))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            {"type": "mcp_protocol_error", "code": -32602, "message": "No such tool."},
+            "Error: No such tool.",
+        ),
+        (
+            {
+                "type": "mcp_tool_execution_error",
+                "content": [
+                    {"type": "text", "text": "Unknown zone."},
+                    {"type": "text", "text": "Try UTC."},
+                ],
+            },
+            "Error: Unknown zone.\nTry UTC.",
+        ),
+        (
+            {"type": "mcp_tool_execution_error", "content": "Unknown zone."},
+            "Error: Unknown zone.",
+        ),
+        ({"type": "http_error", "code": 502, "message": "Bad."}, "Error: Bad."),
+        ("Bad.", "Error: Bad."),
+        ({"type": "http_error", "code": 502}, "Error: the server did not say what"),
+    ],
+)
+def test_a_call_that_failed(error: Any, words: str) -> None:
+    """The model is told in the words of whoever failed, in all forms of the API."""
+    item = {**CALL, "output": None, "error": error, "status": "failed"}
+
+    assert remote_failed(item)
+    assert remote_output(item)["output"].startswith(words)
+
+
+@pytest.mark.parametrize("output", [None, ""])
+def test_a_server_that_says_nothing(output: str | None) -> None:
+    """An output there has to be, and null arguments are none."""
+    item = {**CALL, "output": output, "arguments": None}
+
+    assert remote_output(item)["output"] == ""
+    assert remote_call(item)["arguments"] == "{}"
+
+
+def test_ids_that_another_server_makes_up() -> None:
+    """They are made to look like those of remote calls, which history knows by it."""
+    call, output = remote_pair({**CALL, "id": "x-1"})
+
+    assert call["call_id"] == output["call_id"] == "mcp_x-1"
+
+
+def test_a_later_turn_of_the_run_is_told_so() -> None:
+    """What goes back of an output is the pair, in the place of the call."""
+    assert given_back([SAID, CALL, TOOL], with_reasoning=True) == [
+        SAID,
+        *remote_pair(CALL),
+        TOOL,
+    ]
+
+
+# ------------------------------------------------------------- approvals
+
+
+def test_an_answer_that_was_not_acted_on_stays() -> None:
+    """The next response acts on it; outputs may stand beside it."""
+    for answer in (YES, NO):
+        fresh = [REQUEST, TOOL, answer, RAIN]
+        assert settled(fresh) == fresh
+
+
+def test_an_approval_goes_when_its_call_is_made() -> None:
+    """Without its call the API would make it again."""
+    pair = remote_pair({**CALL, "approval_request_id": "mcpr_1"})
+
+    assert settled([SAID, REQUEST, YES, *pair, SAID]) == [SAID, *pair, SAID]
+
+
+def test_a_refusal_becomes_a_call_that_failed() -> None:
+    """In its place, with the reason that was given."""
+    after = settled([REQUEST, TOOL, NO, RAIN, SAID])
+
+    assert after == [*refused_pair(REQUEST, "Not today."), TOOL, RAIN, SAID]
+    assert without_orphans(after) == after
+
+
+def test_a_request_that_nobody_answered_goes() -> None:
+    """The API refuses an input that holds one."""
+    assert settled([SAID, REQUEST]) == [SAID]
+    assert settled([REQUEST, TOOL, RAIN]) == [TOOL, RAIN]
+
+
+def test_old_answers_go_and_new_ones_stay() -> None:
+    """The second question of a run is open while the first is over."""
+    second = {**REQUEST, "id": "mcpr_2"}
+    answer = {**YES, "approval_request_id": "mcpr_2"}
+    items = [REQUEST, YES, *remote_pair(CALL), second, answer]
+
+    assert settled(items) == [*remote_pair(CALL), second, answer]
+    assert settled(settled(items)) == settled(items)
+
+
+# ------------------------------------------------------------- order
+
+
+def test_outputs_stand_behind_their_calls() -> None:
+    """Whatever the order in which a host gives calls and outputs of one time."""
+    first, second = remote_pair(call(1)), remote_pair(call(2))
+    expected = [*first, *second]
+
+    for order in itertools.permutations([*first, *second]):
+        calls = [item for item in order if item in (first[0], second[0])]
+        if calls == [first[0], second[0]]:
+            assert with_outputs_beside(order) == expected
+
+
+def test_other_calls_keep_the_order_of_the_host() -> None:
+    """Only remote ones are moved."""
+    other = {**TOOL, "call_id": "c2"}
+    items = [TOOL, other, {**RAIN, "call_id": "c2"}, RAIN]
+
+    assert with_outputs_beside(items) == items

@@ -1,0 +1,91 @@
+"""Hosted items go back in the form that the API's own types ask for."""
+
+from typing import Any
+
+import pytest
+from openai.types.responses import ResponseInputItemParam
+from pydantic import TypeAdapter
+
+from openai_responses.items import Item
+from openai_responses.replay import given_back, replayed
+from run_sample import TRANSCRIPTS, ended_items, run_of_transcript
+
+ITEM = TypeAdapter[Any](ResponseInputItemParam)
+SEARCH: Item = {
+    "id": "ws_1",
+    "type": "web_search_call",
+    "status": "completed",
+    "action": {
+        "type": "search",
+        "query": "rain",
+        "queries": None,
+        "sources": [{"type": "url", "url": "https://a.example"}],
+    },
+}
+CODE: Item = {
+    "id": "ci_1",
+    "type": "code_interpreter_call",
+    "status": "completed",
+    "code": "1 + 1",
+    "container_id": "cntr_1",
+    "outputs": None,
+}
+
+
+def test_search_goes_back_without_what_it_found() -> None:
+    """`action.sources` would be refused, as would nulls."""
+    back = replayed(SEARCH)
+
+    assert back["action"] == {"type": "search", "query": "rain"}
+    assert back["status"] == "completed"
+
+
+def test_hosted_items_have_new_ids_that_stay() -> None:
+    """Of the same kind, the same however often; two searches are not one."""
+    once, other = replayed(SEARCH), replayed({**SEARCH, "id": "ws_2"})
+
+    assert once["id"].startswith("ws_")
+    assert len(once["id"]) <= 64
+    assert len({"ws_1", once["id"], other["id"]}) == 3
+    assert replayed(once) == once
+
+
+def test_item_without_an_id_gets_none() -> None:
+    """Nothing tells what kind of id it would have."""
+    assert "id" not in replayed({**SEARCH, "id": None})
+
+
+def test_approval_keeps_the_id_that_names_it() -> None:
+    """The answer to it says so."""
+    request = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_1",
+        "server_label": "clocks",
+        "name": "now",
+        "arguments": "{}",
+    }
+
+    assert replayed(request) == request
+
+
+def test_nulls_that_have_to_be_there_stay() -> None:
+    """Of code that printed nothing."""
+    assert replayed(CODE)["outputs"] is None
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_what_goes_back_is_what_the_types_take(name: str) -> None:
+    """Every item of every transcript."""
+    for item in given_back(ended_items(run_of_transcript(name)), with_reasoning=True):
+        free = {"id": "rs_1"} if item["type"] == "reasoning" else {}
+        free |= {"id": "msg_1", "status": "completed"} if "role" in item else {}
+        ITEM.validate_python({**free, **item})
+
+
+def test_unfinished_search_does_not_go_back() -> None:
+    """Nor does a picture as itself."""
+    picture = {"type": "image_generation_call", "id": "ig_1", "status": "failed"}
+
+    searching = {**SEARCH, "status": "searching"}
+
+    assert given_back([searching, picture], with_reasoning=True) == []

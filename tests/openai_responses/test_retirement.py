@@ -1,0 +1,47 @@
+"""The notice for a model that ends."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from openai_responses.models import ResolvedModel, resolve_model
+from openai_responses.retirement import retirement_notice
+
+LAST = date(2026, 12, 11)
+
+
+def ending(shutdown: str | None, successor: str | None = None) -> ResolvedModel:
+    """Return a model that ends on a day."""
+    model = resolve_model("gpt-5")
+    facts = replace(model.facts, shutdown=shutdown, successor=successor)
+    return replace(model, facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("today", "said"),
+    [
+        (date(2026, 11, 10), ""),
+        (date(2026, 11, 11), "GPT-5 is switched off on 2026-12-11."),
+        (date(2026, 12, 10), "GPT-5 is switched off on 2026-12-11."),
+        (LAST, "GPT-5 was switched off on 2026-12-11."),
+        (date(2030, 1, 1), "GPT-5 was switched off on 2026-12-11."),
+    ],
+)
+def test_the_last_thirty_days_and_afterwards(today: date, said: str) -> None:
+    """Early enough to change a preset, not for months."""
+    assert retirement_notice(ending(LAST.isoformat()), today) == said
+
+
+def test_the_successor_is_named() -> None:
+    """As people know it; the catalog's own model."""
+    notice = retirement_notice(resolve_model("gpt-5-high"), date(2026, 12, 1))
+    assert notice == (
+        "GPT-5 (high) is switched off on 2026-12-11. Use GPT-6.1 Sol instead."
+    )
+
+
+@pytest.mark.parametrize("shutdown", [None, "", "next year"])
+def test_a_model_without_a_date(shutdown: str | None) -> None:
+    """Nothing is said; an administrator's own text for a date means nothing."""
+    assert retirement_notice(ending(shutdown), LAST) == ""

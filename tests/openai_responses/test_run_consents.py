@@ -1,0 +1,289 @@
+"""Calls of remote servers that need a person's consent, against a strict server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from openai_responses.approvals import Approver
+from openai_responses.items import Item
+from openai_responses.remote_calls import refused_pair, remote_pair
+from openai_responses.replay import given_back
+from openai_responses.request import ResponsesRequest
+from openai_responses.run import run
+from openai_responses.run_events import (
+    CallAnswered,
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEvent,
+)
+from openai_responses.toolset import Toolset
+from openai_responses.transport import Connections
+from runs import asking, end_of, limits, simulated
+from simulator import Simulator
+from tool_sample import CITY, MemoryTools
+
+pytestmark = pytest.mark.asyncio
+
+FUNCTION = {
+    "type": "function",
+    "name": "get_weather",
+    "parameters": CITY,
+    "strict": False,
+}
+CLOCKS = {
+    "type": "mcp",
+    "server_label": "clocks",
+    "server_url": "https://clocks.example/mcp",
+}
+NO = "The user did not approve this call of clocks_now. Go on without it."
+
+
+class Person:
+    """Answers questions and remembers them; after the last answer it is always no."""
+
+    def __init__(self, *answers: bool) -> None:
+        self._answers = list(answers)
+        self.asked: list[tuple[str, str, Mapping[str, Any]]] = []
+
+    async def __call__(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        """Return the next answer."""
+        self.asked.append((call_id, name, arguments))
+        return self._answers.pop(0) if self._answers else False
+
+
+def offering(said: str, **more: Any) -> ResponsesRequest:
+    """A request with a remote server and a function, which asks for its reasoning."""
+    update = {
+        "tools": [CLOCKS, FUNCTION],
+        "include": ["reasoning.encrypted_content"],
+        **more,
+    }
+    return asking(said).model_copy(update=update)
+
+
+async def events_of(
+    connections: Connections,
+    sim: Simulator,
+    request: ResponsesRequest,
+    toolset: Toolset | None,
+) -> list[RunEvent]:
+    """All that a run reports; what it tells of its output holds."""
+    events = run(request, simulated(sim), connections, limits(), toolset)
+    told = [event async for event in events]
+    output = end_of(told).output
+    for event in told:
+        if isinstance(event, ItemEnded | CallAnswered):
+            assert output[event.index] == event.item
+    return told
+
+
+def toolset_for(person: Person | None, **more: Any) -> Toolset:
+    """Tools in memory, and who is asked."""
+    return Toolset(MemoryTools(), Approver(ask=person), **more)
+
+
+def inputs(sim: Simulator) -> list[list[Item]]:
+    """What each request sent."""
+    return [request.body["input"] for request in sim.requests]
+
+
+def received(sim: Simulator, place: int) -> list[Item]:
+    """What one of the responses said, as a later request gives it back."""
+    response = sim.requests[place].response
+    assert response is not None
+    return given_back(response["output"], with_reasoning=True)
+
+
+def request_in(items: list[Item], place: int = 0) -> Item:
+    """One of the API's questions."""
+    found = [i for i in items if i.get("type") == "mcp_approval_request"]
+    return found[place]
+
+
+def answer_to(request: Item, reason: str | None = None) -> Item:
+    """What the API is told."""
+    told = {
+        "type": "mcp_approval_response",
+        "approval_request_id": request["id"],
+        "approve": reason is None,
+    }
+    return told if reason is None else {**told, "reason": reason}
+
+
+def said(events: list[RunEvent]) -> str:
+    """The text of a run."""
+    return "".join(e.text for e in events if isinstance(e, Grew) and e.kind == "text")
+
+
+async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) -> None:
+    """The person sees the name, the arguments; the API makes the call and goes on."""
+    person = Person(True)
+    request = offering("sim:mcp-approval")
+    events = await events_of(connections, sim, request, toolset_for(person))
+
+    [(_, name, arguments)] = person.asked
+    assert (name, arguments) == ("clocks_now", {"zone": "UTC"})
+    first, second = inputs(sim)
+    asked = received(sim, 0)
+    assert second == [*first, *asked, answer_to(request_in(asked))]
+    assert said(events) == "1 of the calls were made. It said: 12:00."
+    assert not end_of(events).ending.is_failure
+    assert not [event for event in events if isinstance(event, CallAnswered)]
+
+
+async def test_a_call_that_is_not_allowed(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The API is told why; a viewer sees a call that failed."""
+    request = offering("sim:mcp-approval")
+    events = await events_of(connections, sim, request, toolset_for(Person(False)))
+
+    asked = received(sim, 0)
+    assert inputs(sim)[1][-1] == answer_to(request_in(asked), NO)
+    assert said(events) == "0 of the calls were made. I go on without."
+    call, output = refused_pair(request_in(asked), NO)
+    [answered] = [event for event in events if isinstance(event, CallAnswered)]
+    assert answered.failed
+    assert answered.item == output
+    begun, ended = (
+        event
+        for event in events
+        if isinstance(event, ItemStarted | ItemEnded)
+        and event.item["type"] == "function_call"
+    )
+    assert begun.item == ended.item == {**call, "id": f"fc_{call['call_id']}"}
+
+
+@pytest.mark.parametrize(
+    ("approver", "words"),
+    [
+        (Approver(), "did not approve"),
+        (Approver(rules=[("clocks_*", "deny")]), "does not allow clocks_now"),
+        (Approver(rules=[("clocks_*", "auto")]), None),
+        (Approver(rules=[("*_now", "ask")]), "did not approve"),
+        (Approver(rules=[("now", "auto")]), "did not approve"),
+    ],
+)
+async def test_rules_come_before_people(
+    connections: Connections, sim: Simulator, approver: Approver, words: str | None
+) -> None:
+    """By the name of the card; with no rule and nobody to ask it is a no."""
+    toolset = Toolset(MemoryTools(), approver)
+    await events_of(connections, sim, offering("sim:mcp-approval"), toolset)
+
+    answer = inputs(sim)[1][-1]
+    assert answer["approve"] is (words is None)
+    assert (words or "") in answer.get("reason", "")
+
+
+async def test_whoever_cannot_be_asked_has_not_said_yes(
+    connections: Connections, sim: Simulator
+) -> None:
+    """An error on the way to a person is a no, and no word of it goes on."""
+
+    async def broken(*_: object) -> bool:
+        raise RuntimeError("canary")
+
+    toolset = Toolset(MemoryTools(), Approver(ask=broken))
+    await events_of(connections, sim, offering("sim:mcp-approval"), toolset)
+
+    assert inputs(sim)[1][-1] == answer_to(request_in(inputs(sim)[1]), NO)
+
+
+@pytest.mark.parametrize("runs_calls", [True, False])
+async def test_several_questions_beside_a_call(
+    connections: Connections, sim: Simulator, runs_calls: bool
+) -> None:
+    """One answer each, in their order; a call of ours gets its output as always."""
+    person = Person(True, False)
+    toolset = toolset_for(person, runs_calls=runs_calls)
+    events = await events_of(connections, sim, offering("sim:mcp-approvals"), toolset)
+
+    assert [name for _, name, _ in person.asked] == ["clocks_now", "clocks_zones"]
+    output = list(end_of(events).output)
+    if not runs_calls:
+        assert len(inputs(sim)) == 1
+        assert output[-3] == answer_to(request_in(output))
+        assert [item["type"] for item in output[-2:]] == [
+            "function_call",
+            "function_call_output",
+        ]
+        return
+    asked = received(sim, 0)
+    no = NO.replace("clocks_now", "clocks_zones")
+    yes, refused = request_in(asked), request_in(asked, 1)
+    sent = inputs(sim)[1][len(inputs(sim)[0]) + len(asked) :]
+    assert sent[:2] == [answer_to(yes), answer_to(refused, no)]
+    assert [item["type"] for item in sent[2:]] == ["function_call_output"]
+    assert said(events) == "1 of the calls were made. It said: 12:00."
+
+
+async def test_what_is_over_is_not_sent_again(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The next question comes with the last one told as a call: no approval twice."""
+    request = offering("sim:mcp-approval-forever")
+    toolset = toolset_for(Person(False, True), rounds=2)
+    events = await events_of(connections, sim, request, toolset)
+
+    first, second, third, fourth = inputs(sim)
+    asked, again = received(sim, 0), received(sim, 1)
+    assert second == [*first, *asked, answer_to(request_in(asked), NO)]
+    told = [item for item in asked if item != request_in(asked)]
+    refused = refused_pair(request_in(asked), NO)
+    assert third == [*first, *told, *refused, *again, answer_to(request_in(again))]
+    limit = "clocks_now was not run: the limit of tool rounds is reached."
+    assert fourth[-1]["reason"].startswith(limit)
+    assert [r.body.get("tool_choice") for r in sim.requests][-1] == "none"
+    assert not end_of(events).ending.is_failure
+
+
+async def test_a_call_made_in_the_run_is_read_by_its_next_turn(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The model knows what the server said when it gets the output of a function."""
+    request = offering("sim:mcp-then-tool")
+    events = await events_of(connections, sim, request, toolset_for(None))
+
+    assert said(events) == "They said: 12:00 | Rain in Zürich."
+    [made] = [i for i in end_of(events).output if i["type"] == "mcp_call"]
+    pair = remote_pair(made)
+    sent = inputs(sim)[1]
+    assert [item for item in sent if item.get("call_id") == made["id"]] == pair
+
+
+@pytest.mark.parametrize("carries", [True, False])
+async def test_the_reasoning_goes_with_the_answer(
+    connections: Connections, sim: Simulator, carries: bool
+) -> None:
+    """Also where it is not remembered: without it the API refuses its question."""
+    toolset = toolset_for(Person(True), carries_reasoning=carries)
+    await events_of(connections, sim, offering("sim:mcp-approval"), toolset)
+
+    assert [request.status for request in sim.requests] == [200, 200]
+
+
+async def test_without_a_toolset_nothing_is_answered(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The run ends with the question."""
+    events = await events_of(connections, sim, offering("sim:mcp-approval"), None)
+
+    assert len(sim.requests) == 1
+    assert end_of(events).output[-1]["type"] == "mcp_approval_request"
+
+
+async def test_a_broken_answer_is_not_asked_about(
+    connections: Connections, sim: Simulator
+) -> None:
+    """What the API wanted it will want again."""
+    person = Person(True)
+    request = offering("sim:mcp-approval,cut=10")
+    events = await events_of(connections, sim, request, toolset_for(person))
+
+    assert end_of(events).ending.is_failure
+    assert person.asked == []

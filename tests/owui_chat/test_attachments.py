@@ -1,0 +1,279 @@
+"""Attachments stand at the messages they came with."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from owui_chat.attachments import (
+    Attachment,
+    asked_place,
+    attachments_by_place,
+    part_or_note,
+    read_attachments,
+    refuse_too_much,
+    with_parts,
+    with_readable_images,
+)
+from owui_chat.messages import Answered, Said, Stretch
+from picture_sample import BMP, JPEG, PIXEL, data_url
+
+Json = dict[str, Any]
+BAD = data_url(BMP, "image/bmp")
+
+
+def text(words: str) -> Item:
+    """A part of words."""
+    return {"type": "input_text", "text": words}
+
+
+def image(url: str, detail: str = "auto") -> Item:
+    """A part with a picture."""
+    return {"type": "input_image", "detail": detail, "image_url": url}
+
+
+def said(*parts: Item, role: str = "user") -> Said:
+    """A message of the user."""
+    return Said({"type": "message", "role": role, "content": [*parts]})
+
+
+def chat_of(count: int) -> list[Stretch]:
+    """Questions with answers between them."""
+    stretches: list[Stretch] = []
+    for n in range(count):
+        stretches += [said(text(f"q{n}")), Answered(f"a{n}")]
+    return stretches[:-1]
+
+
+def pdf(name: str, **more: Any) -> Json:
+    """A file as the page puts it at a message."""
+    row = {"type": "file", "id": f"id of {name}", "url": f"id of {name}", "name": name}
+    return {**row, "content_type": "application/pdf", "status": "uploaded", **more}
+
+
+def tree(*files: list[Json]) -> Json:
+    """The messages of a chat's row: questions with files, and their answers."""
+    messages: Json = {}
+    for n, attached in enumerate(files):
+        parent = f"a{n - 1}" if n else None
+        messages[f"q{n}"] = {"role": "user", "parentId": parent, "files": attached}
+        messages[f"a{n}"] = {"role": "assistant", "parentId": f"q{n}"}
+    return messages
+
+
+def names(found: dict[int, list[Attachment]]) -> dict[int, list[str]]:
+    """The names at each place where there are any."""
+    rows = {place: [one.name for one in files] for place, files in found.items()}
+    return {place: row for place, row in rows.items() if row}
+
+
+# ----------------------------------------------------------------- where it stands
+
+
+def test_each_message_has_its_own_files() -> None:
+    """By the chain of messages that leads to the one asked."""
+    messages = tree([pdf("a.pdf")], [], [pdf("b.pdf"), pdf("c.pdf")])
+    messages["other"] = {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]}
+
+    found = attachments_by_place(chat_of(3), messages, {"user_message_id": "q2"})
+
+    assert names(found) == {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}
+
+
+def test_earlier_turns_find_them_at_the_same_place() -> None:
+    """What was sent stays the beginning of what is sent."""
+    messages = tree([pdf("a.pdf")], [], [pdf("b.pdf")])
+
+    found = attachments_by_place(chat_of(1), messages, {"user_message_id": "q0"})
+
+    assert names(found) == {0: ["a.pdf"]}
+
+
+def test_messages_that_the_host_left_out_are_missing_in_front() -> None:
+    """A chat that was compacted begins later."""
+    messages = tree([pdf("a.pdf")], [pdf("b.pdf")], [pdf("c.pdf")])
+
+    found = attachments_by_place(chat_of(2), messages, {"user_message_id": "q2"})
+
+    assert names(found) == {0: ["b.pdf"], 2: ["c.pdf"]}
+
+
+def test_wish_how_to_answer_anew_has_no_files() -> None:
+    """It is in the request, and in no chat (utils/middleware.py:2147)."""
+    metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
+
+    found = attachments_by_place(chat_of(2), tree([pdf("a.pdf")]), metadata)
+
+    assert names(found) == {0: ["a.pdf"]}
+
+
+@pytest.mark.parametrize("message_id", ["q1", "gone", ""])
+def test_broken_tree_ends_the_search(message_id: str) -> None:
+    """A circle, or a message that is not there."""
+    messages: Json = tree([pdf("a.pdf")], [pdf("b.pdf")])
+    messages["a0"]["parentId"] = "a0"
+
+    found = attachments_by_place(chat_of(2), messages, {"user_message_id": message_id})
+
+    assert names(found) == ({2: ["b.pdf"]} if message_id == "q1" else {})
+
+
+def test_chat_without_a_row_names_files_in_the_request() -> None:
+    """Those of earlier messages stand at the first, where they most often came."""
+    knowledge = [{"type": "file", "id": "id of handbook.pdf"}]
+    metadata = {
+        "user_message": {"files": [pdf("b.pdf")]},
+        "files": [pdf("a.pdf"), pdf("b.pdf"), pdf("handbook.pdf")],
+        "model": {"info": {"meta": {"knowledge": knowledge}}},
+    }
+
+    several = attachments_by_place(chat_of(2), {}, metadata)
+    one = attachments_by_place(chat_of(1), {}, metadata)
+
+    assert names(several) == {0: ["a.pdf"], 2: ["b.pdf"]}
+    assert names(one) == {0: ["a.pdf", "b.pdf"]}
+    assert attachments_by_place([Answered("x")], {}, metadata) == {}
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {"user_message": None, "files": None, "model": None}]
+)
+def test_request_without_files(metadata: Json) -> None:
+    """Most have none."""
+    assert names(attachments_by_place(chat_of(1), {}, metadata)) == {}
+
+
+def test_what_counts_as_attached() -> None:
+    """Files and pictures of the message itself; the rest is the host's."""
+    rows = [
+        pdf("a.pdf"),
+        {"type": "image", "id": "i1", "name": "p.png"},
+        pdf("q.png", content_type="image/png"),
+        pdf("k.pdf", knowledge=True),
+        {"type": "collection", "id": "c1", "name": "Handbooks"},
+        {"type": "file", "id": None, "name": "uploading.pdf"},
+        "loose",
+    ]
+
+    found = read_attachments(rows)
+
+    assert found == [
+        Attachment("id of a.pdf", "a.pdf", "application/pdf", is_image=False),
+        Attachment("i1", "p.png", "", is_image=True),
+        Attachment("id of q.png", "q.png", "image/png", is_image=True),
+    ]
+    assert read_attachments(None) == []
+
+
+def test_parts_stand_in_front() -> None:
+    """What the host writes behind them may change from turn to turn."""
+    before = said(text("Why?"))
+
+    after = with_parts(before, [text("file")])
+
+    assert after == said(text("file"), text("Why?"))
+    assert before == said(text("Why?"))
+
+
+# ----------------------------------------------------------------------- pictures
+
+
+def test_readable_pictures_stay() -> None:
+    """With their detail, and a label that is right."""
+    jpeg = data_url(JPEG, "image/png")
+    stretches: list[Stretch] = [
+        said(text("?"), image(PIXEL, "low"), image(jpeg)),
+        Answered("!"),
+    ]
+
+    found = with_readable_images(stretches, {})
+
+    right = image(data_url(JPEG, "image/jpeg"))
+    assert found == [said(text("?"), image(PIXEL, "low"), right), Answered("!")]
+
+
+def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
+    """The user reads what to do; nothing is sent."""
+    files = [Attachment(n, f"{n}.bmp", "image/bmp", is_image=True) for n in "ab"]
+    document = Attachment("c", "c.pdf", "application/pdf", is_image=False)
+    stretches: list[Stretch] = [said(text("?"), image(PIXEL), image(BAD))]
+
+    with pytest.raises(InvalidRequest, match=r"^b\.bmp is in a form") as caught:
+        with_readable_images(stretches, {0: [document, *files]})
+
+    assert "PNG, JPEG, WEBP" in str(caught.value)
+
+
+def test_picture_without_a_name_is_refused_too() -> None:
+    """Callers over plain HTTP give none."""
+    with pytest.raises(InvalidRequest, match=r"^A picture is in a form"):
+        with_readable_images([said(image(BAD))], {})
+
+
+def test_picture_that_is_gone_is_no_unknown_kind() -> None:
+    """The host left its address as it was."""
+    with pytest.raises(InvalidRequest, match=r"^A picture cannot be read: it is gone"):
+        with_readable_images([said(image("some-file-id"))], {})
+
+
+def test_earlier_message_does_not_stop_the_chat() -> None:
+    """It was never sent; the model is told."""
+    stretches: list[Stretch] = [
+        said(image(BAD), text("?")),
+        Answered("!"),
+        said(text("And now?")),
+    ]
+
+    found = with_readable_images(stretches, {})
+
+    first = found[0]
+    assert isinstance(first, Said)
+    note, rest = first.item["content"]
+    assert note["type"] == "input_text"
+    assert note["text"].startswith("[A picture is in a form")
+    assert rest == text("?")
+    assert found[1:] == stretches[1:]
+
+
+def test_picture_of_the_host_is_not_asked() -> None:
+    """An instruction behind the question is no reason to stop."""
+    stretches: list[Stretch] = [said(text("?")), said(image(BAD), role="developer")]
+
+    found = with_readable_images(stretches, {})
+
+    assert asked_place(stretches) == 0
+    assert "form" in str(found[1])
+
+
+def test_note_or_refusal() -> None:
+    """A part stays; a sentence depends on where it stands."""
+    assert part_or_note(text("x"), is_asked=True) == text("x")
+    assert part_or_note("No.", is_asked=False) == text("[No.]")
+    with pytest.raises(InvalidRequest, match=r"^No\.$"):
+        part_or_note("No.", is_asked=True)
+
+
+# ------------------------------------------------------------------------- limits
+
+
+def test_as_much_as_the_api_takes() -> None:
+    """Pictures of messages and of tools count."""
+    message = said(*[image(PIXEL)] * 1499).item
+    output = {"type": "function_call_output", "call_id": "1", "output": [image(PIXEL)]}
+
+    refuse_too_much([message, output])
+    with pytest.raises(InvalidRequest, match="1501 pictures"):
+        refuse_too_much([message, output, output])
+
+
+def test_as_many_bytes_as_the_api_takes() -> None:
+    """Shared between pictures and files."""
+    held = "x" * 8_000_000
+    file = {"type": "input_file", "filename": "a", "file_data": held}
+
+    refuse_too_much([said(*[image(held)] * 63, file).item])
+    with pytest.raises(InvalidRequest, match="520 MB") as caught:
+        refuse_too_much([said(*[image(held)] * 64, file).item])
+
+    assert "start a new chat" in str(caught.value)

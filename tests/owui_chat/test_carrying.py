@@ -1,0 +1,107 @@
+"""Turns ride in the thoughts of a chat without a row, and are whole again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from host_functions import HostFunctions
+from openai_responses.items import Item, is_reasoning
+from openai_responses.replay import given_back
+from openai_responses.run_events import ItemEnded, ItemStarted, RunEvent, TurnEnded
+from owui_chat.carried import with_records
+from owui_chat.carrying import Carrying
+from owui_chat.history import build_input
+from owui_chat.kept_cards import Carried
+from owui_chat.messages import read_messages
+from owui_chat.native import NativeView
+from run_sample import (
+    ORIGIN,
+    call,
+    ended_items,
+    message,
+    reasoning,
+    run_of,
+    run_with_tools,
+)
+
+ASKED: Item = {"role": "user", "content": "Weather?"}
+NO_ROUND = run_of(
+    reasoning("1"),
+    message("1", "Rain.", "commentary"),
+    reasoning("2"),
+    message("2", "Snow.", "final_answer"),
+)
+
+
+def names() -> Iterator[str]:
+    """Names that count up."""
+    yield from map(str, range(100))
+
+
+def shown(events: Sequence[RunEvent]) -> NativeView:
+    """The view of a run whose turns are carried."""
+    given = names()
+    carrying = Carrying(ORIGIN, lambda: next(given))
+    view = NativeView(lambda: 1.0)
+    for event in events:
+        carried = carrying.feed(event)
+        for one in (carried, event) if carried else (event,):
+            list(view.show(one))
+    return view
+
+
+def sent(host: HostFunctions, items: list[Item]) -> list[Item]:
+    """What the next turn sends of the output items that the host has."""
+    whole = json.loads(json.dumps([ASKED, *host.convert(items), ASKED]))
+    marked, records = with_records(whole)
+    _, stretches = read_messages(marked)
+    return build_input(stretches, records, ORIGIN)[1:-1]
+
+
+@pytest.mark.parametrize(
+    "events", [NO_ROUND, run_with_tools()], ids=["two texts", "tools"]
+)
+def test_run_is_given_back_as_it_came(
+    events: list[RunEvent], host_functions: HostFunctions
+) -> None:
+    """Every item in its order, although the host gives none of the thoughts back."""
+    items = shown(events).items
+
+    expected = given_back(ended_items(events), with_reasoning=True)
+    assert sent(host_functions, items) == expected
+
+
+def test_each_turn_rides_in_a_thought_of_its_own() -> None:
+    """The host binds a thought to the message that it stands in front of."""
+    events = [*run_of(reasoning("1"), call("1"))[:-1]]
+    second: list[RunEvent] = [
+        ItemStarted(2, reasoning("2")),
+        ItemEnded(2, reasoning("2")),
+        ItemStarted(3, message("1", "")),
+        ItemEnded(3, message("1", "Rain.")),
+        TurnEnded("resp_2", "completed", None),
+    ]
+
+    items = shown([*events, *second]).items
+
+    thoughts = [item["reasoning_details"] for item in filter(is_reasoning, items)]
+    assert [{entry["turn"] for entry in one} for one in thoughts] == [{"0"}, {"1"}]
+
+
+def test_turn_without_a_thought_is_not_carried() -> None:
+    """There is nothing of it that the host would not give back."""
+    [item] = shown(run_of(message("1", "Rain."))).items
+
+    assert "reasoning_details" not in item
+
+
+def test_turn_that_ended_is_told_once() -> None:
+    """The end of the run has nothing to add."""
+    carrying = Carrying(ORIGIN, lambda: "t")
+
+    told: list[Any] = [carrying.feed(event) for event in NO_ROUND]
+
+    assert [isinstance(one, Carried) for one in told].count(True) == 1
+    assert told[-1] is None

@@ -1,0 +1,266 @@
+"""What an answer refers to is numbered as the page numbers it."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.items import Item, message_text
+from openai_responses.run_events import (
+    CallAnswered,
+    Cited,
+    Grew,
+    ItemEnded,
+    RunEvent,
+)
+from owui_chat.citations import Citations, source_keys
+from run_sample import message, output, run_of
+
+A, B = "https://a.example/x", "https://b.example/y?z=1"
+
+
+def link(url: str, label: str = "") -> str:
+    """A link as the model writes it to a page that it found."""
+    sign = "&" if "?" in url else "?"
+    return f"([{label or url.split('/')[2]}]({url}{sign}utm_source=openai))"
+
+
+def cites(text: str, *urls: str, **more: Any) -> Item:
+    """A message with an annotation for each link of its text."""
+    notes = [
+        url_note(url, "A page", text.index(url) - 1, text.index(url) + len(url))
+        for url in urls
+    ]
+    return message("1", text, annotations=notes, **more)
+
+
+def url_note(url: str, title: str, start: int = 0, end: int = 0) -> Item:
+    """An annotation about a page."""
+    places = {"start_index": start, "end_index": end}
+    return {"type": "url_citation", "url": url, "title": title, **places}
+
+
+def file_note(name: str, index: int) -> Item:
+    """An annotation about a file."""
+    head = {"type": "file_citation", "file_id": f"file-{name}", "filename": name}
+    return {**head, "index": index}
+
+
+def shown(*items: Item, citations: Citations | None = None) -> list[str]:
+    """The text of each message as it grew and as it stands there in the end."""
+    found = citations or Citations()
+    texts = []
+    grown = ""
+    for event in run_of(*items):
+        grown += found.feed(event)
+        if isinstance(event, ItemEnded):
+            texts += [grown, found.shown_text(event)]
+            grown = ""
+    return texts
+
+
+def keys_of(citations: Citations) -> list[str]:
+    """What makes the sources to show different."""
+    return [s["metadata"][0]["source"] for s in citations.sources(ended=True)]
+
+
+# ---------------------------------------------------------------- links
+
+
+def test_link_becomes_a_number() -> None:
+    """Each page once, in the order of the text; it grows so, too."""
+    text = f"One {link(A)} two {link(B)}, one again {link(A)}."
+
+    grown, stands = shown(cites(text, A))
+
+    assert grown == stands == "One [1] two [2], one again [1]."
+
+
+def test_label_that_says_something_stays() -> None:
+    """A headline is part of the answer; the site's name is not, nor what stands apart."""
+    inner = f"[The headline]({A}?utm_source=openai)"
+    site = f"[a.example]({A}?utm_source=openai)"
+
+    assert shown(message("1", f"- {inner}\n- {site} {link(A, 'a page')}"))[1] == (
+        f"- [The headline]({A})[1]\n- [1] [1]"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["See [the docs](https://docs.example).", "a[0](1)", "An [open", "Why?", "f("],
+)
+def test_other_text_stays(text: str) -> None:
+    """Links that the model knows by itself, code, and what never became a link."""
+    assert shown(message("1", text)) == [text, text]
+
+
+def test_no_link_tells_who_searched() -> None:
+    """Nor does a bare address."""
+    text = f"{A}?utm_source=openai and [x]({B}&utm_source=openai)"
+
+    assert "utm_source" not in shown(message("1", text))[1]
+
+
+def test_parts_of_a_message_are_told_apart() -> None:
+    """A link does not go from one into the next."""
+    one, two = (message("1", text)["content"][0] for text in ("a [b", f"] {link(A)}"))
+    item = {**message("1", ""), "content": [one, two]}
+
+    assert shown(item) == ["a [b] [1]"] * 2
+
+
+def test_short_form_and_missing_content() -> None:
+    """Other servers send what they like."""
+    citations = Citations()
+    short = {"type": "message", "role": "assistant", "content": f"Rain {link(A)}"}
+
+    assert citations.shown_text(ItemEnded(0, short)) == "Rain [1]"
+    assert citations.shown_text(ItemEnded(1, {"type": "message"})) == ""
+
+
+# ---------------------------------------------------------------- annotations
+
+
+@pytest.mark.parametrize("end", [14, 15], ids=["last character", "behind it"])
+def test_words_that_are_cited_keep_standing(end: int) -> None:
+    """The number comes behind them, whatever `end_index` means."""
+    text = "It was in 1963 1963 that it froze."
+    note = url_note(A, "A", text.index("in"), end - 1)
+
+    grown, stands = shown(message("1", text, annotations=[note]))
+
+    assert grown == text
+    assert stands == "It was in 1963[1] 1963 that it froze."
+
+
+def test_annotated_link_without_tracking_becomes_a_number() -> None:
+    """What the annotation says counts."""
+    text = f"Rain ([a.example]({A}))."
+
+    assert shown(message("1", text, annotations=[url_note(A, "A", 5)])) == [
+        text,
+        "Rain [1].",
+    ]
+
+
+def test_files_are_numbered_where_they_are_cited() -> None:
+    """Behind links, because those were numbered while the text grew."""
+    text = f"The log says so. {link(A)} End."
+    notes = [file_note("log.md", 15), file_note("x.pdf", 15), file_note("log.md", 99)]
+
+    stands = shown(message("1", text, annotations=notes))[1]
+
+    assert stands == "The log says so[2][3]. [1] End.[2]"
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        {},
+        {"type": "file_path", "file_id": "f", "index": 1},
+        {"type": "container_file_citation", "file_id": "f", "start_index": 0},
+        {"type": "url_citation"},
+        {"type": "file_citation", "index": "x"},
+    ],
+)
+def test_annotation_without_a_source_is_none(note: Item) -> None:
+    """Nothing is put in for it."""
+    citations = Citations()
+
+    texts = shown(message("1", "Rain.", annotations=[note]), citations=citations)
+
+    assert texts == ["Rain.", "Rain."]
+    assert keys_of(citations) == []
+
+
+# ---------------------------------------------------------------- sources
+
+
+def test_sources_have_the_titles_of_the_annotations() -> None:
+    """In the order of their numbers; a link without one has its address."""
+    citations = Citations()
+    notes = [url_note(f"{B}&utm_source=openai", "Page B"), file_note("log.md", 0)]
+    text = f"{link(A)} {link(B)}"
+
+    shown(message("1", text, annotations=notes), citations=citations)
+
+    assert list(citations.sources(ended=True)) == [
+        {
+            "source": {"name": A, "url": A},
+            "document": [A],
+            "metadata": [{"source": A, "name": A}],
+        },
+        {
+            "source": {"name": "Page B", "url": B},
+            "document": ["Page B"],
+            "metadata": [{"source": B, "name": "Page B"}],
+        },
+        {
+            "source": {"name": "log.md"},
+            "document": ["log.md"],
+            "metadata": [{"source": "file-log.md", "name": "log.md"}],
+        },
+    ]
+    assert keys_of(citations) == []
+
+
+def test_source_waits_for_its_name_while_the_text_grows() -> None:
+    """Those behind it wait with it, because the page counts them."""
+    citations = Citations()
+    citations.feed(Grew(0, "text", 0, f"{link(A)} {link(B)} "))
+
+    citations.feed(Cited(0, 0, url_note(B, "Page B")))
+    assert list(citations.sources(ended=False)) == []
+    citations.feed(Cited(0, 0, url_note(A, "Page A")))
+
+    named = [s["source"]["name"] for s in citations.sources(ended=False)]
+    assert named == ["Page A", "Page B"]
+
+
+def test_numbers_run_on_over_messages_and_tools() -> None:
+    """What a tool of the host cited in between counts, once for each document."""
+    citations = Citations(["kept.pdf"])
+    source = {
+        "source": {"name": "search", "id": "own"},
+        "document": ["x", "y", "z"],
+        "metadata": [{"source": "https://c.example"}, {}],
+    }
+    answered = CallAnswered(2, output("1"), card={"sources": [source]})
+
+    first = shown(message("1", link(A)), citations=citations)[1]
+    citations.feed(answered)
+    second = shown(message("2", f"{link(B)} {link(A)}"), citations=citations)[1]
+
+    assert (first, second) == ("[2]", "[5] [2]")
+    assert citations.keys == ("kept.pdf", A, "https://c.example", "own", B)
+
+
+def test_keys_of_the_hosts_sources_are_the_pages_own() -> None:
+    """A source without documents is none there."""
+    assert source_keys([{}, {"document": ["x"]}, {"document": ["y"]}]) == ["N/A"]
+
+
+def test_two_that_were_told_the_same_number_the_same() -> None:
+    """The page and the record of a message need not ask each other."""
+    events: list[RunEvent] = run_of(cites(f"One {link(A)} two {link(B)}", A))
+    told = [event for event in events if not isinstance(event, Grew)]
+    one, other = Citations(), Citations()
+
+    for event in events:
+        one.feed(event)
+    for event in told:
+        other.feed(event)
+    [ended] = [event for event in events if isinstance(event, ItemEnded)]
+
+    assert one.shown_text(ended) == other.shown_text(ended) != message_text(ended.item)
+    assert one.keys == other.keys
+
+
+def test_text_that_broke_off_is_shown_to_its_end() -> None:
+    """Also what might have become a link."""
+    citations = Citations()
+
+    shown_text = citations.feed(Grew(0, "text", 0, "Rain ([a.exam"))
+
+    assert shown_text + citations.rest(0) == "Rain ([a.exam"
+    assert citations.rest(0) == ""

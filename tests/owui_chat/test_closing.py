@@ -1,0 +1,48 @@
+"""The last status line of an answer."""
+
+import pytest
+
+from openai_responses.endings import COMPLETED
+from openai_responses.run_events import RunEnded
+from openai_responses.usage import Usage
+from owui_chat.closing import closing_line
+
+USED = Usage(input=4000, output=560, total=4560, cached=3100)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.2, "under a second"),
+        (1.4, "1 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min 0 s"),
+        (754, "12 min 34 s"),
+    ],
+)
+def test_how_long_it_took(seconds: float, said: str) -> None:
+    """In the units that people use."""
+    assert closing_line(seconds, RunEnded(COMPLETED)) == f"Finished in {said}"
+
+
+def test_what_it_used() -> None:
+    """The cached share is of the input."""
+    assert closing_line(3, RunEnded(COMPLETED, USED)) == (
+        "Finished in 3 s · 4,560 tokens, 77 % of the input cached"
+    )
+
+
+def test_nothing_was_cached() -> None:
+    """Then nothing is said of it."""
+    used = Usage(input=10, output=5, total=15)
+    assert closing_line(3, RunEnded(COMPLETED, used)) == "Finished in 3 s · 15 tokens"
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [(0.0, "$0"), (0.00123, "$0.0012"), (0.046, "$0.046"), (12.345, "$12.35")],
+)
+def test_what_it_cost(cost: float, said: str) -> None:
+    """Two digits of a small amount, cents of a large one."""
+    ended = RunEnded(COMPLETED, cost=cost)
+    assert closing_line(3, ended) == f"Finished in 3 s · {said}"

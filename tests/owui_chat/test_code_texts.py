@@ -1,0 +1,138 @@
+"""Code in the host's words, taken out again."""
+
+from typing import Any
+
+import pytest
+
+from host_functions import HostFunctions
+from openai_responses.items import Item
+from owui_chat.code_texts import code_card, without_code
+from owui_chat.history import build_input
+from owui_chat.markers import marker
+from owui_chat.messages import Answered, read_messages
+from owui_chat.stored import read_records
+from run_sample import ORIGIN, message, reasoning
+
+A = "A" * 26
+
+
+def code(**more: Any) -> Item:
+    """Code as the wire ends it."""
+    return {
+        "type": "code_interpreter_call",
+        "id": "ci_1",
+        "status": "completed",
+        "code": "print(6 * 7)",
+        "container_id": "cntr_1",
+        "outputs": [{"type": "logs", "logs": "42\n"}],
+        **more,
+    }
+
+
+CODES = [
+    code(),
+    code(outputs=None),
+    code(outputs=[]),
+    code(status="failed", outputs=None),
+    code(code="a = '''\n</code_interpreter>'''\n", outputs=None),
+    code(outputs=[{"type": "logs", "logs": "4"}, {"type": "logs", "logs": "2"}]),
+    code(outputs=[{"type": "logs", "logs": "```\n"}]),
+]
+
+
+def host_text(host: HostFunctions, *output: Item) -> str:
+    """The text that the host makes of output items."""
+    (answer,) = host.convert(list(output))
+    text: str = answer["content"]
+    return text
+
+
+@pytest.mark.parametrize("item", CODES)
+def test_what_the_host_puts_into_the_text_is_taken_out(
+    host_functions: HostFunctions, item: Item
+) -> None:
+    """Exactly that, whatever stands around it."""
+    told = host_text(
+        host_functions, message("1", "Before."), code_card(item), message("2", "After.")
+    )
+
+    assert "<code_interpreter>" in told
+    rest = without_code(told, item)
+    assert rest is not None
+    assert rest.split() == ["Before.", "After."]
+
+
+@pytest.mark.parametrize(
+    ("item", "drawn"),
+    [
+        (code(), "print(6 * 7)\n```\n```text\n42"),
+        (code(outputs=None), "print(6 * 7)"),
+        (
+            code(status="failed"),
+            "print(6 * 7)\n```\n```text\nThe code did not run to its end.",
+        ),
+        (
+            code(outputs=[{"type": "logs", "logs": "```"}]),
+            "print(6 * 7)\n```\n```text\n'''",
+        ),
+    ],
+)
+def test_what_code_printed_is_drawn_below_it(item: Item, drawn: str) -> None:
+    """Between the fences that the host puts around the code."""
+    assert code_card(item)["code"] == drawn
+
+
+def test_code_without_code_is_no_text(host_functions: HostFunctions) -> None:
+    """The host then puts nothing there."""
+    empty = code(code=None, outputs=None)
+
+    assert host_functions.convert([code_card(empty)]) == []
+    assert without_code("It is 42.", empty) == "It is 42."
+
+
+@pytest.mark.parametrize("text", ["", "It is 42.", "<code_interpreter>\n1\n</code_in"])
+def test_text_without_the_code_has_lost_its_card(text: str) -> None:
+    """Somebody deleted it."""
+    assert without_code(text, code()) is None
+
+
+def built(text: str, *payload: Item) -> list[Item]:
+    """The input of a chat with one kept record."""
+    wire = {"model": "m", "created_at": 0, "payload": list(payload)}
+    items = {A: {**wire, "message_id": "m-1", "origin": ORIGIN.wire()}}
+    records = read_records({"openai_responses_pipe:m-1": {"items": items}})
+    _, stretches = read_messages([{"role": "assistant", "content": text}])
+    assert isinstance(stretches[0], Answered)
+    return build_input(stretches, records, ORIGIN)
+
+
+def test_code_goes_back_in_its_own_form(host_functions: HostFunctions) -> None:
+    """And the text without what the host made of it."""
+    said = message("1", f"{marker('items', A)}It is 42.")
+    text = host_text(host_functions, code_card(code()), said)
+
+    items = built(text, reasoning("1"), code())
+
+    assert [item["type"] for item in items] == [
+        "reasoning",
+        "code_interpreter_call",
+        "message",
+    ]
+    assert items[1]["code"] == "print(6 * 7)"
+    assert items[2]["content"][0]["text"] == "It is 42."
+
+
+def test_code_whose_card_was_deleted_does_not_go_back() -> None:
+    """The host decides what exists."""
+    items = built(f"{marker('items', A)}It is 42.", reasoning("1"), code())
+
+    assert [item["type"] for item in items] == ["reasoning", "message"]
+
+
+def test_code_that_nobody_kept_stays_text(host_functions: HostFunctions) -> None:
+    """So the model knows at least what it did."""
+    text = host_text(host_functions, code_card(code()), message("1", "It is 42."))
+
+    (item,) = built(text)
+
+    assert "print(6 * 7)" in item["content"][0]["text"]

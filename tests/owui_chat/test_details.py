@@ -1,0 +1,346 @@
+"""Turns in `reasoning_details`: given back by the real host, they are whole again."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from host_functions import HostFunctions
+from openai_responses.items import (
+    CALL_OUTPUTS,
+    Item,
+    content_parts,
+    is_call,
+    is_call_output,
+    is_reasoning,
+    item_type,
+    message_text,
+    without_orphans,
+)
+from openai_responses.origin import Origin
+from openai_responses.replay import given_back
+from openai_responses.run_events import RunEvent, TurnEnded
+from owui_chat.carried import with_records
+from owui_chat.details import carried_turns, turn_details
+from owui_chat.history import build_input
+from owui_chat.messages import read_messages
+from owui_chat.native import NativeView
+from run_sample import (
+    ORIGIN,
+    call,
+    ended_items,
+    message,
+    output,
+    reasoning,
+    rounds_of_transcripts,
+    run_of,
+    run_of_transcript,
+    search,
+    without,
+)
+
+Json = dict[str, Any]
+Round = Sequence[RunEvent]
+PLAIN = ("message", "reasoning", *CALL_OUTPUTS)
+ASKED = {"role": "user", "content": "Weather?"}
+
+
+def is_carried(events: Round) -> bool:
+    """Whether a turn was completed, of items of ours, with reasoning to carry it."""
+    items = ended_items(events)
+    endings = [event.status for event in events if isinstance(event, TurnEnded)]
+    plain = all(item_type(item) in PLAIN and not cites(item) for item in items)
+    return endings == ["completed"] and plain and any(map(is_reasoning, items))
+
+
+def cites(item: Item) -> bool:
+    """Whether the page shows another text, with numbers for what it refers to."""
+    return any(part.get("annotations") for part in content_parts(item.get("content")))
+
+
+SCENARIOS = {
+    scenario: names
+    for scenario, names in rounds_of_transcripts().items()
+    if all(is_carried(run_of_transcript(name)) for name in names)
+}
+
+
+# ------------------------------------------------------------- as the host does
+
+
+def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
+    """The output items that the host stores, with what the first thought carries."""
+    items: list[Item] = []
+    for number, events in enumerate(rounds):
+        view = NativeView(lambda: 1.0)
+        chunks = [chunk for event in events for chunk in view.show(event)]
+        place = next(i for i, item in enumerate(view.items) if is_reasoning(item))
+        pairs = [(item, message_text(item)) for item in ended_items(events)]
+        details = turn_details(str(number), pairs, ORIGIN, {"round": number})
+        thought = {**view.items[place], "reasoning_details": details}
+        amended = {
+            "type": "response.output_item.done",
+            "output_index": place,
+            "item": thought,
+        }
+        shown = host.reduce([*(c for c in chunks if "type" in c), amended])
+        items += map(rewritten, shown)
+        answered = {item["call_id"] for item in shown if is_call_output(item)}
+        calls = (item for item in shown if is_call(item))
+        items += [result(item) for item in calls if item["call_id"] not in answered]
+    return items
+
+
+def rewritten(item: Item) -> Item:
+    """A call as the host stores it (utils/middleware.py:3095)."""
+    return {**item, "arguments": "{}"} if is_call(item) else item
+
+
+def result(item: Item) -> Item:
+    """What the host's tool returned."""
+    part = {"type": "input_text", "text": f"output of {item['call_id']}"}
+    return {
+        "type": "function_call_output",
+        "call_id": item["call_id"],
+        "output": [part],
+        "status": "completed",
+    }
+
+
+def sent(messages: Sequence[Any], reader: Origin | None = ORIGIN) -> list[Item]:
+    """What the next turn sends of the messages between two of the user."""
+    whole = json.loads(json.dumps([ASKED, *messages, ASKED]))
+    marked, records = with_records(whole)
+    _, stretches = read_messages(marked)
+    return build_input(stretches, records, reader)[1:-1]
+
+
+def expected(rounds: Sequence[Round]) -> list[Item]:
+    """The items of the rounds as they are sent back, the outputs in their place."""
+    items: list[Item] = []
+    for events in rounds:
+        known = given_back(ended_items(events), with_reasoning=True)
+        items += [item for item in known if not is_empty(item)]
+        items += [
+            {
+                "type": f"{item_type(item)}_output",
+                "call_id": item["call_id"],
+                "output": f"output of {item['call_id']}",
+            }
+            for item in known
+            if is_call(item)
+        ]
+    return without_orphans([*items, ASKED])[:-1]
+
+
+def is_empty(item: Item) -> bool:
+    """Whether a message says nothing: the host drops it."""
+    return item_type(item) == "message" and not message_text(item).strip()
+
+
+# ------------------------------------------------------------- the tests
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_transcript_is_given_back_as_it_came(
+    scenario: str, host_functions: HostFunctions
+) -> None:
+    """Every item that the API may have back, in order, byte for byte."""
+    rounds = [run_of_transcript(name) for name in SCENARIOS[scenario]]
+
+    messages = host_functions.convert(stored(host_functions, rounds))
+
+    assert sent(messages) == expected(rounds)
+
+
+def test_transcripts_are_not_all_trivial() -> None:
+    """They hold rounds of calls, phases and hosted items."""
+    runs = [run_of_transcript(name) for names in SCENARIOS.values() for name in names]
+    items = [item for events in runs for item in ended_items(events)]
+
+    assert len(SCENARIOS) > 20
+    assert len(list(filter(is_call, items))) > 5
+    assert len([item for item in items if item.get("phase")]) > 3
+
+
+SEVERAL = (
+    reasoning("1"),
+    message("1", "First.\n\nTwo lines.", "commentary"),
+    reasoning("2"),
+    search("1"),
+    message("2", "Then."),
+    reasoning("3"),
+    call("1"),
+    call("2"),
+)
+
+
+def test_place_of_each_item_survives(host_functions: HostFunctions) -> None:
+    """The host joins the texts, and forgets between which of them a thought stood."""
+    rounds = [run_of(*SEVERAL), run_of(reasoning("4"), message("3", "Rain."))]
+
+    messages = host_functions.convert(stored(host_functions, rounds))
+
+    assert messages[0]["content"] == "First.\n\nTwo lines.\nThen."
+    assert sent(messages) == expected(rounds)
+
+
+def test_deleted_call_takes_its_reasoning_along(host_functions: HostFunctions) -> None:
+    """The rest of the turn stays."""
+    items = stored(host_functions, [run_of(reasoning("1"), call("1"))])
+    kept = [item for item in items if item.get("call_id") is None]
+
+    messages = host_functions.convert(kept)
+
+    assert sent(messages) == []
+
+
+def edited(text: str) -> list[Item]:
+    """What is sent of a turn of two messages whose shown text is this now."""
+    turn = [reasoning("1"), message("1", "One."), reasoning("2"), message("2", "Two.")]
+    pairs = [(item, message_text(item)) for item in turn]
+    details = turn_details("1", pairs, ORIGIN, {})
+    said = {"role": "assistant", "content": text, "reasoning_details": details}
+    return sent([said])
+
+
+def test_edit_behind_the_last_place_is_the_person_s_text() -> None:
+    """The items around it stay."""
+    items = edited("One.\nThree.")
+
+    assert [message_text(i) for i in items if item_type(i) == "message"] == [
+        "One.",
+        "Three.",
+    ]
+    assert len(items) == 4
+
+
+def test_edit_that_moves_the_places_is_one_text() -> None:
+    """Reasoning that led to what is gone leaves with it."""
+    items = edited("Something else.")
+
+    assert [item["type"] for item in items] == ["reasoning", "message"]
+    assert message_text(items[1]) == "Something else."
+
+
+def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
+    """Unless a person changed it."""
+    item = message("1", "<think>Hm.</think> Rain. ")
+    pairs = [(reasoning("1"), ""), (item, "Rain. ")]
+    details = turn_details("1", pairs, ORIGIN, {})
+    said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+
+    kept, changed = sent([said]), sent([{**said, "content": "Snow."}])
+
+    assert kept == given_back([reasoning("1"), item], with_reasoning=True)
+    assert message_text(changed[1]) == "Snow."
+
+
+def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
+    """The host has no text of it."""
+    turn = [reasoning("1"), message("1", "I look."), call("1")]
+    details = turn_details("1", [(item, "") for item in turn], ORIGIN, {})
+    function = {"name": "get_weather", "arguments": "{}"}
+    tool_call = {"id": "call_1", "type": "function", "function": function}
+    messages = [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [tool_call],
+            "reasoning_details": details,
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+    ]
+
+    items = sent(messages)
+
+    assert items == [*given_back(turn, with_reasoning=True), output("1")]
+
+
+def test_text_stands_only_where_the_host_does_not_have_it() -> None:
+    """What a chat stores of an answer is stored once."""
+    shown, stripped = message("1", "Rain."), message("2", "Snow. ")
+
+    entries = turn_details(
+        "1", [(shown, "Rain."), (stripped, "Snow. ")], ORIGIN, {"a": 1}
+    )
+
+    assert "Rain." not in json.dumps(entries)
+    assert "Snow. " in json.dumps(entries)
+    assert entries[0]["notes"] == {"a": 1}
+    assert {entry["turn"] for entry in entries} == {"1"}
+
+
+def test_reasoning_without_its_content_is_not_carried() -> None:
+    """It could not be given back."""
+    entries = turn_details(
+        "1", [(without(reasoning("1"), "encrypted_content"), "")], ORIGIN, {}
+    )
+
+    assert [entry["type"] for entry in entries] == ["openai_responses.turn"]
+
+
+def test_encrypted_content_is_where_others_look_for_it() -> None:
+    """Reasoning has the form that the host's own adapters give it."""
+    _, entry = turn_details("1", [(reasoning("1"), "")], ORIGIN, {})
+
+    assert entry["type"] == "reasoning.encrypted"
+    assert entry["data"] == "sealed-1"
+    assert "sealed-1" not in json.dumps(entry["item"])
+
+
+@pytest.mark.parametrize("other", [Origin("gpt-6", "api.openai.com"), None])
+def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
+    """The rest goes to any."""
+    pairs = [(reasoning("1"), ""), (message("1", "Rain."), "Rain.")]
+    details = turn_details("1", pairs, ORIGIN, {})
+    said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+
+    assert [item["type"] for item in sent([said], other)] == ["message"]
+
+
+def test_notes_come_back() -> None:
+    """With the turn they belong to, in the order of the turns."""
+    details = [
+        entry
+        for name in ("b", "a")
+        for entry in turn_details(name, [(reasoning(name), "")], ORIGIN, {"n": name})
+    ]
+
+    turns = carried_turns({"reasoning_details": details[::-1]})
+
+    assert [turn.notes for turn in turns] == [{"n": "a"}, {"n": "b"}]
+    assert [turn.origin for turn in turns] == [ORIGIN, ORIGIN]
+    assert [len(turn.items) for turn in turns] == [1, 1]
+
+
+BROKEN: list[object] = [
+    None,
+    "text",
+    [None, "text", {}],
+    [{"type": "reasoning.encrypted", "data": "x"}],
+    [{"format": "openai-responses-v1", "type": "surprise", "turn": "1", "index": 0}],
+    [{"format": "openai-responses-v1", "turn": 1, "index": 0}],
+    [{"format": "openai-responses-v1", "turn": "1", "index": None}],
+    [
+        {
+            "format": "openai-responses-v1",
+            "type": "openai_responses.item",
+            "turn": "1",
+            "index": 0,
+            "item": {},
+        }
+    ],
+]
+
+
+@pytest.mark.parametrize("details", BROKEN)
+def test_what_others_carry_is_left_alone(details: object) -> None:
+    """A message with it is read as if it carried nothing."""
+    said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
+
+    marked, records = with_records([said])
+
+    assert (marked, records) == ([said], {})
+    assert carried_turns(said) == []

@@ -1,0 +1,79 @@
+"""The page's own words for two wishes become a verbosity."""
+
+import pytest
+
+from openai_responses.items import Item
+from owui_chat.directive_words import CONCISE, DETAILED
+from owui_chat.directives import DIGITS, without_directive, words_digest
+from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+
+
+def said(text: str, role: str = "user") -> Said:
+    """An input message of one part."""
+    part: Item = {"type": "input_text", "text": text}
+    return Said({"type": "message", "role": role, "content": [part]})
+
+
+QUESTION, OLD = said("Why does it rain?"), Answered("Because.")
+CARD: list[Stretch] = [Called("call_1", "look", "{}"), Returned("call_1", "rain")]
+
+
+@pytest.mark.parametrize(
+    ("words", "verbosity"),
+    [
+        ("Add Details", "high"),
+        (" Details hinzufügen\n", "high"),
+        ("より詳しく", "high"),
+        ("إضافة تفاصيل", "high"),
+        ("More Concise", "low"),
+        ("Plus concis", "low"),
+        ("Make it rhyme.", ""),
+        ("", ""),
+    ],
+)
+def test_wish_in_the_words_of_the_page(words: str, verbosity: str) -> None:
+    """The old answer leaves with it; other words are the model's to read."""
+    chat: list[Stretch] = [said("Hi"), Answered("Hello."), QUESTION, *CARD, OLD]
+
+    asked = without_directive([*chat, said(words)], is_guided=True)
+
+    assert asked == ((chat[:3], verbosity) if verbosity else ([*chat, said(words)], ""))
+
+
+def test_rounds_of_the_new_answer_stay() -> None:
+    """The host calls again after its tools, with the same messages in front."""
+    chat = [QUESTION, OLD, said("Add Details"), *CARD]
+
+    assert without_directive(chat, is_guided=True) == ([QUESTION, *CARD], "high")
+
+
+def test_older_host_puts_the_wish_behind_the_question() -> None:
+    """And says nothing of it."""
+    chat: list[Stretch] = [QUESTION, said("More Concise")]
+
+    assert without_directive(chat, is_guided=False) == ([QUESTION], "low")
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [
+        [QUESTION, OLD, said("Add Details")],  # somebody wrote it
+        [said("Add Details")],
+        [said("Be brief.", "developer"), said("Add Details")],
+        [],
+    ],
+)
+def test_a_persons_own_message_stays(chat: list[Stretch]) -> None:
+    """Without a question before it, or as an ordinary message, it is none of ours."""
+    assert without_directive(chat, is_guided=False) == (chat, "")
+
+
+def test_table_is_unambiguous() -> None:
+    """No language says the same for both, and every digest has its length."""
+    detailed, concise = DETAILED.split(), CONCISE.split()
+
+    assert len(detailed) > 50
+    assert len(concise) > 50
+    assert not set(detailed) & set(concise)
+    assert {len(digest) for digest in [*detailed, *concise]} == {DIGITS}
+    assert words_digest("Add Details") in detailed

@@ -1,0 +1,52 @@
+"""Documents get a type that the API knows, or none."""
+
+import pytest
+
+from owui_chat.documents import document_part, document_type
+from picture_sample import PDF, data_url
+
+OFFICE = "application/vnd.openxmlformats-officedocument"
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "kind"),
+    [
+        ("a.pdf", "application/pdf", "application/pdf"),
+        ("A.PDF", "application/octet-stream", "application/pdf"),
+        ("report", "application/pdf", "application/pdf"),
+        ("table.csv", "application/vnd.ms-excel", "text/csv"),  # Windows says so
+        ("code.ts", "video/mp2t", "text/plain"),  # and so do browsers
+        ("code.py", "text/x-python", "text/plain"),
+        ("notes", "text/plain; charset=utf-8", "text/plain"),
+        ("notes.xyz", "text/x-strange", "text/x-strange"),
+        ("a.docx", "", f"{OFFICE}.wordprocessingml.document"),
+        ("a.xlsx", "", f"{OFFICE}.spreadsheetml.sheet"),
+    ],
+)
+def test_type_of_a_document(name: str, declared: str, kind: str) -> None:
+    """The name first, then what was declared."""
+    assert document_type(name, declared) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "declared"),
+    [
+        ("a.zip", "application/zip"),
+        ("a.mp3", "audio/mpeg"),
+        ("a.png", "image/png"),
+        ("a", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_no_document(name: str, declared: str) -> None:
+    """The host may know what to do with it."""
+    assert document_type(name, declared) == ""
+
+
+def test_part_of_a_content() -> None:
+    """The bytes inside, under the name that people know."""
+    assert document_part("a.pdf", "application/pdf", PDF) == {
+        "type": "input_file",
+        "filename": "a.pdf",
+        "file_data": data_url(PDF, "application/pdf"),
+    }

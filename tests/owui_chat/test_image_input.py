@@ -1,0 +1,64 @@
+"""Pictures are told by their bytes, not by what they are called."""
+
+import pytest
+
+from owui_chat.image_input import image_data_url, image_part, image_type, readable_url
+from picture_sample import BMP, GIF, JPEG, MOVING_GIF, PIXEL, PNG, WEBP, data_url
+
+READ = {"image/png": PNG, "image/jpeg": JPEG, "image/gif": GIF, "image/webp": WEBP}
+UNREAD = [BMP, MOVING_GIF, b"<svg/>", b"", b"RIFF\x1a\x00\x00\x00WAVE"]
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_bytes_tell_the_type(kind: str) -> None:
+    """The four that the API reads."""
+    assert image_type(READ[kind]) == kind
+    assert image_data_url(READ[kind]) == data_url(READ[kind], kind)
+
+
+@pytest.mark.parametrize("content", UNREAD)
+def test_other_bytes_have_no_type(content: bytes) -> None:
+    """Another format, a GIF that moves, something else."""
+    assert image_type(content) == ""
+    assert image_data_url(content) == ""
+    assert readable_url(data_url(content, "image/png")) == ""
+
+
+@pytest.mark.parametrize("kind", READ)
+@pytest.mark.parametrize(
+    "label", ["image/png", "image/jpg", "application/octet-stream"]
+)
+def test_label_is_put_right(kind: str, label: str) -> None:
+    """The payload stays as it is, byte for byte."""
+    assert readable_url(data_url(READ[kind], label)) == data_url(READ[kind], kind)
+
+
+@pytest.mark.parametrize("url", ["https://example.com/a", "http://127.0.0.1/a.png"])
+def test_picture_on_the_web_stays_there(url: str) -> None:
+    """The API fetches it."""
+    assert readable_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "0b6a3c2e-file-id",
+        "/api/v1/files/1/content",
+        "data:image/png,raw",
+        "data:image/png;base64,",
+        "data:image/png;base64,!",
+        "data:image/gif;base64,R0lGODlhA",
+        f"blob:{PIXEL.partition(':')[2]}",
+    ],
+)
+def test_address_that_holds_nothing_is_none(url: str) -> None:
+    """A stored file that the host could not read, or a damaged one."""
+    assert readable_url(url) == ""
+
+
+def test_part_of_a_content() -> None:
+    """In the API's form."""
+    part = {"type": "input_image", "detail": "low", "image_url": PIXEL}
+
+    assert image_part(PIXEL, "low") == part

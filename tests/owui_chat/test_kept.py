@@ -1,0 +1,148 @@
+"""What lies in the stored output of a chat is found again at its place."""
+
+from typing import Any
+
+import pytest
+
+from owui_chat.kept import kept_values, stored_runs, with_kept
+from owui_chat.kept_cards import Kept, KeptCards
+from owui_chat.markers import marker, without_markers
+from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+from owui_chat.shown import ShownItems
+from owui_chat.stored import Record, read_records, write_records
+from run_sample import ORIGIN, call, message, output, reasoning
+
+Json = dict[str, Any]
+A, B, C = (f"{letter * 26}" for letter in "ABC")
+ASKED = Said({"type": "message", "role": "user", "content": []})
+VALUE = write_records({A: Record(A, "f.gpt-5.2", 0, (reasoning("1"),), "m-1", ORIGIN)})
+
+
+def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
+    """An item that keeps something."""
+    head = {"type": "openai_responses:kept", "id": f"kept_{ulid}"}
+    return {**head, "before": before, "kept": value}
+
+
+def line(ulid: str) -> str:
+    """What stands in the text for it."""
+    return marker("items", ulid)
+
+
+def test_text_gets_its_marker() -> None:
+    """The host joins the texts of neighbours by a line's end."""
+    run = [
+        message("1", "Rain."),
+        kept(A, "msg_1"),
+        message("2", "Snow."),
+        kept(B, "msg_2"),
+    ]
+
+    assert with_kept([ASKED, Answered("Rain.\nSnow."), ASKED], [run]) == [
+        ASKED,
+        Answered(f"{line(A)}Rain.\n{line(B)}Snow."),
+        ASKED,
+    ]
+
+
+def test_same_words_are_told_apart_from_the_end() -> None:
+    """The host may have left out the oldest answers."""
+    runs = [[message(n, "Yes."), kept(u, f"msg_{n}")] for n, u in (("1", A), ("2", B))]
+
+    found = with_kept([ASKED, Answered("Yes."), ASKED], runs)
+
+    assert found[1] == Answered(f"{line(B)}Yes.")
+    assert with_kept([Answered("Yes."), ASKED, Answered("Yes.")], runs) == [
+        Answered(f"{line(A)}Yes."),
+        ASKED,
+        Answered(f"{line(B)}Yes."),
+    ]
+
+
+def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
+    """Each is looked for behind the one before."""
+    run = [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")]
+
+    assert with_kept([Answered("Yes.\nYes.")], [run]) == [
+        Answered(f"Yes.\n{line(A)}Yes.")
+    ]
+
+
+def test_what_no_text_followed_stands_at_the_end() -> None:
+    """Behind the cards of the run."""
+    run = [call("1"), {**output("1"), "output": []}, kept(A)]
+    chat: list[Stretch] = [Called("call_1", "f", "{}"), Returned("call_1", "rain")]
+
+    assert with_kept(chat, [run]) == [*chat, Answered(line(A))]
+
+
+@pytest.mark.parametrize(
+    ("text", "run"),
+    [
+        ("Mine.", [message("1", "Rain."), kept(A, "msg_1")]),
+        ("Rain.", [message("2", "Rain."), kept(A, "msg_1")]),
+        ("Rain.", [kept(A)]),
+        ("Rain.", [{**kept(A), "id": 7}, {"type": "message"}, {}]),
+    ],
+    ids=["a filter's words", "its text deleted", "another run", "no writer's"],
+)
+def test_answer_that_is_not_the_stored_one_stays(text: str, run: list[Json]) -> None:
+    """And what was kept is lost silently."""
+    assert with_kept([ASKED, Answered(text)], [run]) == [ASKED, Answered(text)]
+
+
+def test_branch_is_followed_to_its_tip() -> None:
+    """Siblings are left out; an answer to be written anew is added."""
+    messages: Json = {
+        "u1": {"role": "user", "parentId": None},
+        "a1": {"role": "assistant", "parentId": "u1", "output": [{"id": "1"}]},
+        "other": {"role": "assistant", "parentId": "u1", "output": [{"id": "x"}]},
+        "a1b": {"role": "assistant", "parentId": "a1", "output": [{"id": "2"}]},
+        "u2": {"role": "user", "parentId": "a1b"},
+        "a2": {"role": "assistant", "parentId": "u2", "output": []},
+    }
+
+    assert stored_runs(messages, "a2") == [[{"id": "1"}, {"id": "2"}]]
+    assert stored_runs(messages, "a2", "other")[1:] == [[{"id": "x"}]]
+    assert stored_runs({"a": {"parentId": "a", "output": [{"id": "1"}]}}, "a") == [
+        [{"id": "1"}]
+    ]
+    assert stored_runs(messages, "nowhere") == []
+
+
+@pytest.mark.parametrize("message", [None, 7, {}, {"output": "x"}, {"output": [7]}])
+def test_message_of_no_writer_keeps_nothing(message: object) -> None:
+    """It is not ours to complain."""
+    assert kept_values({"m-1": message}) == {}
+
+
+def test_values_are_read_as_those_of_keys() -> None:
+    """Also one that is none."""
+    values = kept_values(
+        {"m-1": {"output": [kept(A), kept(B, value=None), message("1", "x")]}}
+    )
+
+    assert list(read_records(values)) == [A]
+
+
+def test_record_that_is_kept_again_replaces_itself() -> None:
+    """At its place, with the link to its text."""
+    shown = ShownItems()
+    cards = KeptCards(shown)
+    [*_] = shown.add(message("1", "Rain."))
+
+    for value in ({"__v": 4}, {"__v": 5}):
+        [*_] = cards.show(Kept(A, value, 3), {3: 0})
+    [*_] = cards.show(Kept(B, {}), {3: 0})
+
+    assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
+
+
+def test_markers_are_all_that_is_added() -> None:
+    """No word changes."""
+    run = [message("1", "Rain."), kept(C, "msg_1")]
+
+    [found] = with_kept([Answered("Rain.")], [run])
+
+    assert isinstance(found, Answered)
+    assert without_markers(found.text) == "Rain."

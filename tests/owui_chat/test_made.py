@@ -1,0 +1,180 @@
+"""What a run made is kept, shown and given back."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.items import Item
+from openai_responses.run_events import ItemEnded
+from owui_chat.history import build_input
+from owui_chat.made import (
+    addresses_of,
+    cited_files,
+    kept_item,
+    made_text,
+    text_below,
+    wanted_pictures,
+    with_pictures,
+)
+from owui_chat.markers import marker
+from owui_chat.messages import Answered
+from owui_chat.stored import Record, read_records
+from run_sample import ORIGIN, message, reasoning
+
+A, B = "A" * 26, "B" * 26
+ADDRESS = "sandbox:/mnt/data/people.csv"
+URL = "/api/v1/files/f-1/content"
+CITED = {
+    "type": "container_file_citation",
+    "container_id": "cntr_1",
+    "file_id": "cfile_1",
+    "filename": "people.csv",
+    "start_index": 0,
+    "end_index": 0,
+}
+DRAWN: Item = {"type": "image_generation_call", "id": "ig_1", "result": "AAAA"}
+KEPT: Item = {"type": "image_generation_call", "stored": "f-1"}
+PICTURE = {
+    "type": "message",
+    "role": "user",
+    "content": [
+        {
+            "type": "input_image",
+            "detail": "auto",
+            "image_url": "data:image/png;base64,AAAA",
+        }
+    ],
+}
+
+
+def records_of(*payload: Item, ulid: str = A) -> dict[str, Record]:
+    """A record as the chat gives it back."""
+    wire = {"model": "m", "created_at": 0, "payload": list(payload)}
+    origin = ORIGIN.wire()
+    items = {ulid: {**wire, "message_id": "m-1", "origin": origin}}
+    return read_records({"openai_responses_pipe:m-1": {"items": items}})
+
+
+# ------------------------------------------------------------------------- texts
+
+
+def test_files_that_a_message_cites_are_found_once() -> None:
+    """Other citations are not about containers."""
+    url = {"type": "url_citation", "url": "https://a.example"}
+    item = message("1", "x", annotations=[CITED, url, CITED])
+
+    assert cited_files(item) == [CITED]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "found"),
+    [
+        (f"[people.csv]({ADDRESS}) and {ADDRESS}.", "people.csv", [ADDRESS]),
+        (f"[it]({ADDRESS})", "other.csv", []),
+        (
+            "[x](sandbox:/mnt/data/my%20table.csv)",
+            "my table.csv",
+            ["sandbox:/mnt/data/my%20table.csv"],
+        ),
+        ("people.csv", "people.csv", []),
+    ],
+)
+def test_addresses_of_a_file(text: str, name: str, found: list[str]) -> None:
+    """By the name at their end; a full stop behind one is none of it."""
+    assert addresses_of(text, name) == found
+
+
+def test_text_gets_the_addresses_of_the_host() -> None:
+    """And the notes below; what is not known stays as it is."""
+    card = {"links": {ADDRESS: URL}, "notes": ["*One.*", "*Two.*"]}
+    text = f"[people.csv]({ADDRESS}) [b](sandbox:/mnt/data/b.csv)"
+
+    assert made_text(text, card) == (
+        f"[people.csv]({URL}) [b](sandbox:/mnt/data/b.csv)\n\n*One.*\n\n*Two.*"
+    )
+    assert made_text(text, {}) == text
+
+
+def test_reader_of_the_own_addresses_gets_the_links_below() -> None:
+    """A stream cannot take back what it said."""
+    card = {"links": {ADDRESS: URL}, "notes": ["*One.*"]}
+
+    assert text_below(card) == f"\n\n[people.csv]({URL})\n\n*One.*"
+    assert text_below({}) == ""
+
+
+# ---------------------------------------------------------------------- pictures
+
+
+@pytest.mark.parametrize(
+    ("item", "card", "kept"),
+    [
+        (DRAWN, {"files": [{"id": "f-1"}]}, KEPT),
+        (
+            {**DRAWN, "output_format": "webp"},
+            {"files": [{"id": "f-1"}]},
+            {**KEPT, "output_format": "webp"},
+        ),
+        (DRAWN, {}, DRAWN),
+        (reasoning("1"), {"files": [{"id": "f-1"}]}, reasoning("1")),
+    ],
+)
+def test_picture_is_kept_by_the_file_that_holds_it(
+    item: Item, card: dict[str, Any], kept: Item
+) -> None:
+    """Without its bytes; what was not stored is as it was."""
+    assert kept_item(ItemEnded(0, item, card)) == kept
+
+
+def test_only_pictures_that_the_answers_name_are_wanted() -> None:
+    """A chat also holds those of other branches."""
+    records = {**records_of(KEPT), **records_of({**KEPT, "stored": "f-2"}, ulid=B)}
+
+    assert wanted_pictures([Answered(f"{marker('items', A)}There.")], records) == [
+        "f-1"
+    ]
+
+
+def test_stored_picture_goes_back_at_its_place() -> None:
+    """The reasoning that led to it stays in front of it."""
+    records = with_pictures(records_of(reasoning("1"), KEPT), {"f-1": "AAAA"})
+
+    items = build_input([Answered(f"{marker('items', A)}There.")], records, ORIGIN)
+
+    assert [item.get("role", item["type"]) for item in items] == [
+        "reasoning",
+        "user",
+        "assistant",
+    ]
+    assert items[1] == PICTURE
+
+
+def test_picture_that_nobody_can_read_is_left_out() -> None:
+    """The rest is as valid as before."""
+    records = with_pictures(records_of(reasoning("1"), KEPT), {})
+
+    items = build_input([Answered(f"{marker('items', A)}There.")], records, ORIGIN)
+
+    assert [item["type"] for item in items] == ["reasoning", "message"]
+
+
+def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
+    """Nothing would follow it."""
+    stretches = [Answered(marker("items", A))]
+    records = records_of(reasoning("1"), KEPT)
+    lost, found = (
+        build_input(stretches, with_pictures(records, held), ORIGIN)
+        for held in ({}, {"f-1": "AAAA"})
+    )
+
+    assert lost == []
+    assert found[1:] == [PICTURE]
+
+
+def test_pictures_of_earlier_writers_go_back() -> None:
+    """They kept them whole."""
+    stretches = [Answered(f"{marker('image_generation_call', A)}There.")]
+
+    items = build_input(stretches, records_of(DRAWN), ORIGIN)
+
+    assert items[0] == PICTURE

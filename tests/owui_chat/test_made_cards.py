@@ -1,0 +1,208 @@
+"""Pictures and code, as the page gets them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openai_responses.items import Item
+from openai_responses.run_events import (
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    Pictured,
+    RunEnded,
+    RunEvent,
+)
+from owui_chat.native import NativeView
+from run_sample import message, run_of, run_of_transcript, without
+
+Json = dict[str, Any]
+FILE = {"type": "image", "id": "f-1", "url": "/api/v1/files/f-1/content"}
+OTHER = {"type": "image", "id": "f-2", "url": "/api/v1/files/f-2/content"}
+DRAWN: Item = {
+    "type": "image_generation_call",
+    "id": "ig_1",
+    "status": "completed",
+    "result": "AAAA",
+}
+
+
+def shown(events: Iterable[RunEvent]) -> list[Json]:
+    """The chunks of a whole run."""
+    view = NativeView(lambda: 0.0)
+    return [chunk for event in events for chunk in view.show(event)]
+
+
+def host_events(chunks: list[Json], *kinds: str) -> list[Json]:
+    """What the host hands to the page."""
+    events = [chunk["event"] for chunk in chunks if "event" in chunk]
+    return [event["data"] for event in events if event["type"] in kinds]
+
+
+def with_card(events: Iterable[RunEvent], kind: str, **card: Any) -> list[RunEvent]:
+    """A run in which items of one type ended with a card."""
+    return [
+        (
+            replace(event, card=card)
+            if isinstance(event, ItemEnded) and event.item["type"] == kind
+            else event
+        )
+        for event in events
+    ]
+
+
+def last_items(chunks: list[Json]) -> list[Item]:
+    """The items that ended."""
+    return [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
+
+
+# ---------------------------------------------------------------------- pictures
+
+
+def test_picture_is_shown_while_it_is_drawn() -> None:
+    """Each sketch takes the place of the one before; the host stores none of them."""
+    events = with_card(
+        run_of_transcript("draw.sse"), "image_generation_call", files=[FILE]
+    )
+
+    chunks = shown(events)
+
+    sketches = host_events(chunks, "chat:message:files")
+    assert [len(data["files"]) for data in sketches] == [1, 1]
+    assert all(d["files"][0]["url"].startswith("data:image/png;") for d in sketches)
+    assert host_events(chunks, "files") == [{"files": [FILE]}]
+    statuses = [data["description"] for data in host_events(chunks, "status")]
+    assert statuses[:2] == ["Drawing a picture", "Picture drawn"]
+
+
+def test_sketch_is_sent_to_the_page_once() -> None:
+    """With a choice beside it the host would send the whole chunk again."""
+    chunks = shown(run_of_transcript("draw.sse"))
+
+    sent = [c for c in chunks if c.get("event", {}).get("type") == "chat:message:files"]
+    assert sent
+    assert all(chunk["choices"] == [] for chunk in sent)
+
+
+def test_second_picture_stands_beside_the_first() -> None:
+    """The page would show only what it was told last."""
+    first = ItemEnded(0, DRAWN, {"files": [FILE]})
+    second = ItemEnded(1, DRAWN, {"files": [OTHER]})
+    sketch = Pictured(1, 0, "BBBB", "png")
+    start, again = ItemStarted(0, DRAWN), ItemStarted(1, DRAWN)
+
+    chunks = shown([start, first, again, sketch, second])
+
+    files = host_events(chunks, "chat:message:files", "files")
+
+    drawn = {"type": "image", "url": "data:image/png;base64,BBBB"}
+    assert [data["files"] for data in files] == [
+        [FILE],
+        [FILE, drawn],
+        [OTHER],
+        [FILE, OTHER],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            {"code": "moderation_blocked"},
+            "The picture was not drawn: OpenAI's safety system refused it.",
+        ),
+        ({"code": "other", "message": "secret"}, "The picture could not be drawn."),
+        (None, "The picture could not be drawn."),
+    ],
+)
+def test_picture_that_failed_is_one_sentence(error: Json | None, sentence: str) -> None:
+    """In our words, where no later turn is given it."""
+    failed = {**DRAWN, "status": "failed", "result": None, "error": error}
+
+    (note,) = last_items(shown(run_of(failed)))
+
+    assert note["type"] == "openai_responses:note"
+    assert note["content"] == [{"type": "output_text", "text": f"*{sentence}*"}]
+
+
+def test_picture_that_could_not_be_stored_says_so() -> None:
+    """The card knows why."""
+    events = with_card(run_of(DRAWN), "image_generation_call", notes=["Too large."])
+
+    chunks = shown(events)
+
+    (note,) = last_items(chunks)
+    assert note["content"][0]["text"] == "*Too large.*"
+    assert host_events(chunks, "files") == []
+
+
+def test_sketch_of_a_picture_that_broke_off_leaves_the_page() -> None:
+    """Of an unfinished picture nothing is left, and a line says what happened."""
+    whole = run_of_transcript("draw.sse")
+    sketched = max(p for p, e in enumerate(whole) if isinstance(e, Pictured))
+
+    chunks = shown([*whole[: sketched + 1], whole[-1]])
+
+    assert isinstance(whole[-1], RunEnded)
+    assert host_events(chunks, "chat:message:files")[-1] == {"files": []}
+    assert "broke off" in last_items(chunks)[-1]["content"][0]["text"]
+
+
+# -------------------------------------------------------------------------- code
+
+
+def test_code_grows_in_the_hosts_own_card() -> None:
+    """And ends with what it printed, in the host's form."""
+    chunks = shown(run_of_transcript("count.sse"))
+
+    added = [c for c in chunks if c.get("type") == "response.output_item.added"]
+    (code,) = [c for c in added if c["item"]["type"] == "open_webui:code_interpreter"]
+    assert code["item"]["code"] == ""
+    assert code["item"]["status"] == "in_progress"
+    grown = [c["delta"] for c in chunks if c.get("type") == "response.code.delta"]
+    done = last_items(chunks)[1]
+    assert done["code"] == "".join([*grown, "\n```\n```text\n14400000"])
+    assert done["status"] == "completed"
+    assert "attributes" not in done  # with them the host would run it
+
+
+def test_code_that_broke_off_is_closed() -> None:
+    """With as much of it as there is, and one sentence."""
+    whole = run_of_transcript("count.sse")
+    grown = [p for p, e in enumerate(whole) if isinstance(e, Grew) and e.kind == "code"]
+
+    chunks = shown([*whole[: grown[2] + 1], whole[-1]])
+
+    code, end = last_items(chunks)[-2:]
+    pieces = [c["delta"] for c in chunks if c.get("type") == "response.code.delta"]
+    assert len(pieces) == 3
+    assert code["code"].startswith(
+        "".join([*pieces, "\n```\n```text\nThe answer broke"])
+    )
+    assert code["status"] == "incomplete"
+    assert set(end) == {"type", "id"}  # neither drawn nor sent
+
+
+def test_code_is_never_the_last_item_of_a_run() -> None:
+    """The host would take it for a wish to run it."""
+    whole = run_of_transcript("count.sse")
+    code = without(whole[-1].output[1], "nothing")  # type: ignore[union-attr]
+
+    kinds = [item["type"] for item in last_items(shown(run_of(code)))]
+    followed = last_items(shown(run_of(code, message("1", "There."))))
+
+    assert kinds == ["open_webui:code_interpreter", "openai_responses:end"]
+    assert [item["type"] for item in followed] == [kinds[0], "message"]
+
+
+def test_pictures_that_code_made_are_shown() -> None:
+    """Those of its output, and those that the text cites."""
+    events = with_card(
+        run_of_transcript("plot.sse"), "code_interpreter_call", files=[FILE]
+    )
+
+    files = host_events(shown(with_card(events, "message", files=[OTHER])), "files")
+
+    assert [data["files"] for data in files] == [[FILE], [OTHER]]

@@ -1,0 +1,65 @@
+"""Pictures and files, for callers over plain HTTP."""
+
+from dataclasses import replace
+from typing import Any
+
+from openai_responses.items import Item
+from openai_responses.run_events import ItemEnded, RunEnded
+from owui_chat.chunks import ChunkView
+from owui_chat.completion import completion
+from run_sample import message, run_of
+
+DRAWN: Item = {
+    "type": "image_generation_call",
+    "id": "ig_1",
+    "status": "completed",
+    "result": "AAAA",
+}
+IMAGES = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
+HEAD = ("chatcmpl-1", 1_795_262_400, "f.gpt-5.2")
+
+
+def deltas(*events: Any) -> list[dict[str, Any]]:
+    """The deltas of a stream."""
+    view = ChunkView(*HEAD)
+    chunks = [chunk for event in events for chunk in view.show(event)]
+    return [choice["delta"] for c in chunks for choice in c.get("choices", ())]
+
+
+def test_picture_comes_whole() -> None:
+    """As clients of Chat Completions know it; sketches are none of it."""
+    found = deltas(*run_of(DRAWN, message("1", "There.")))
+
+    assert [delta["images"] for delta in found if "images" in delta] == [IMAGES]
+
+
+def test_file_stands_below_the_text() -> None:
+    """Which has gone out with its own address."""
+    text = "[a.csv](sandbox:/mnt/data/a.csv)"
+    links = {"sandbox:/mnt/data/a.csv": "/api/v1/files/f-1/content"}
+    events = [
+        replace(event, card={"links": links}) if isinstance(event, ItemEnded) else event
+        for event in run_of(message("1", text))
+    ]
+
+    said = "".join(delta.get("content") or "" for delta in deltas(*events))
+
+    assert said == f"{text}\n\n[a.csv](/api/v1/files/f-1/content)"
+
+
+def test_one_result_holds_its_pictures() -> None:
+    """Beside the text."""
+    last = run_of(DRAWN, message("1", "There."))[-1]
+    assert isinstance(last, RunEnded)
+
+    found = completion(last, *HEAD)["choices"][0]["message"]
+
+    assert (found["content"], found["images"]) == ("There.", IMAGES)
+
+
+def test_result_without_a_picture_says_nothing_of_them() -> None:
+    """As ever."""
+    last = run_of(message("1", "There."))[-1]
+    assert isinstance(last, RunEnded)
+
+    assert "images" not in completion(last, *HEAD)["choices"][0]["message"]

@@ -1,0 +1,136 @@
+"""What was sent, reconciled with what is asked."""
+
+import json
+
+import pytest
+
+from owui_chat.messages import Answered, Said, Stretch
+from owui_chat.paired import Paired, paired_messages
+from owui_chat.prefix import (
+    Sent,
+    as_sent,
+    first_instructions,
+    read_sent,
+    sent_now,
+    with_sent,
+)
+from owui_chat.stored import message_key
+
+ROW = {
+    "q0": {"role": "user", "content": "zero"},
+    "a0": {"role": "assistant", "content": "yes", "parentId": "q0"},
+    "a0-too": {"role": "assistant", "content": "no", "parentId": "q0"},
+    "q1": {"role": "user", "content": "one", "parentId": "a0"},
+    "a1": {"role": "assistant", "content": "well", "parentId": "q1"},
+    "q2": {"role": "user", "content": "two", "parentId": "a1"},
+}
+ASKED = {"user_message_id": "q2", "message_id": "a2"}
+
+
+def said(text: str, role: str = "user") -> Said:
+    """A message that no model wrote."""
+    part = {"type": "input_text", "text": text}
+    return Said({"type": "message", "role": role, "content": [part]})
+
+
+CHAT: list[Stretch] = [
+    said("zero"),
+    Answered("yes"),
+    said("one"),
+    Answered("well"),
+    said("<c/>\ntwo"),
+]
+PAIRS = paired_messages(CHAT, ROW, ASKED)
+
+
+def test_messages_are_paired_with_the_branch_that_is_asked() -> None:
+    """Another answer to the same message is of another branch."""
+    assert paired_messages(CHAT, ROW, ASKED) == {
+        0: Paired(ROW["q0"], "a0"),
+        2: Paired(ROW["q1"], "a1"),
+        4: Paired(ROW["q2"], "a2"),
+    }
+
+
+def test_oldest_messages_may_be_gone() -> None:
+    """The host's compaction leaves them out of the request."""
+    assert paired_messages(CHAT[2:], ROW, ASKED) == {
+        0: Paired(ROW["q1"], "a1"),
+        2: Paired(ROW["q2"], "a2"),
+    }
+
+
+def test_question_that_nothing_answered_has_no_answer() -> None:
+    """The answer to the next one is not its own."""
+    row = {**ROW, "q1": {**ROW["q1"], "parentId": "q0"}}
+
+    pairs = paired_messages([said("zero"), *CHAT[2:]], row, ASKED)
+
+    assert [one.answer_id for one in pairs.values()] == ["a2", "a1", ""]
+
+
+def test_first_turn_keeps_its_instructions() -> None:
+    """Later ones keep what changed, and nothing where nothing did."""
+    asked = [said("zero")]
+    pairs = {0: Paired(ROW["q0"], "a0")}
+
+    assert sent_now(asked, pairs, {}, "Be brief.") == Sent(None, "Be brief.")
+    assert sent_now(asked, pairs, {}, None) == Sent()
+    before = {"a0": Sent(None, "Be brief.")}
+    assert sent_now(CHAT[:3], PAIRS_OF_TWO, before, "Be brief.") == Sent()
+
+
+PAIRS_OF_TWO = {place: PAIRS[place] for place in (0, 2)}
+
+
+@pytest.mark.parametrize(
+    ("given", "new", "gone"),
+    [
+        ("Be brief.\nIt is two.", ("It is two.",), ("It is one.",)),
+        ("Be brief.\n\nIt is one.", (), ()),
+        ("Be brief.\nIt is noon.", ("It is noon.",), ("It is one.",)),
+        ("Be brief.", (), ("It is one.",)),
+    ],
+)
+def test_what_changed_is_told_against_what_was_told_last(
+    given: str, new: tuple[str, ...], gone: tuple[str, ...]
+) -> None:
+    """It was noon first, then one: that is what holds."""
+    sent = {
+        "a0": Sent(None, "Be brief.\nIt is noon."),
+        "a1": Sent(None, None, ("It is one.",), ("It is noon.",)),
+    }
+
+    now = sent_now(CHAT, PAIRS, sent, given)
+
+    assert (now.new, now.gone) == (new, gone)
+    assert now.injected is not None
+    assert first_instructions(PAIRS, sent | {"a2": now}) == "Be brief.\nIt is noon."
+
+
+def test_news_stand_in_front_of_the_message_they_came_with() -> None:
+    """Now, and in every later turn."""
+    sent = {"a1": Sent(None, None, ("It is one.",), ("It is noon.",))}
+
+    told = as_sent(CHAT, PAIRS, sent)
+
+    news = (
+        "The instructions have changed.\nNew lines:\nIt is one.\n"
+        "Lines that no longer hold:\nIt is noon."
+    )
+    assert told == [*CHAT[:2], said(news, "developer"), *CHAT[2:]]
+
+
+def test_what_was_sent_is_read_back() -> None:
+    """From the keys of answers alone, and only what can be read."""
+    sent = Sent(sent_now(CHAT, PAIRS, {}, None).injected, "Be brief.", ("a",), ("b",))
+    chat = {
+        message_key("a2"): with_sent({"__v": 4, "items": {}}, sent),
+        message_key("a1"): with_sent({"__v": 4}, Sent()),
+        message_key("a0"): {"sent": {"new": "x", "instructions": 7}},
+        "openai_responses_pipe": {"sent": {"instructions": "no answer's"}},
+        "title": "sent",
+    }
+
+    assert read_sent(json.loads(json.dumps(chat))) == {"a2": sent, "a0": Sent()}
+    assert with_sent({"__v": 4}, None) == {"__v": 4}

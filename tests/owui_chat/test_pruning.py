@@ -1,0 +1,118 @@
+"""Of what is kept, the oldest goes first, and only of messages that are over."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.items import Item
+from owui_chat.pruning import stored_size, tidied
+from owui_chat.stored import SEED_KEY, Record, message_key, read_records, write_records
+from run_sample import ORIGIN, call, output, reasoning
+
+Json = dict[str, Any]
+ROOMY = 1_000_000
+LOGS = "line\n" * 400
+
+
+def code(name: str, logs: str = LOGS) -> Item:
+    """Code that ran, as it is kept."""
+    rows = [{"type": "logs", "logs": logs}]
+    return {"type": "code_interpreter_call", "container_id": name, "outputs": rows}
+
+
+def kept(name: str, age: int, *items: Item, dead: tuple[str, ...] = ()) -> Json:
+    """The value of a message's key; a larger `age` is younger."""
+    record = Record(name * 26, "f.gpt-5.2", age, items, f"m-{name}", ORIGIN)
+    return write_records({record.ulid: record}, dead)
+
+
+def chat_of(*names: str, **more: Json) -> Json:
+    """The messages of a chat, all of them over."""
+    return {f"m-{name}": {"done": True} for name in names} | more
+
+
+A, B, C = map(message_key, ("m-A", "m-B", "m-C"))
+
+
+def test_what_deleted_messages_left_is_emptied() -> None:
+    """What it calls dead stays dead; what is empty is left alone."""
+    values = {
+        A: kept("A", 1, reasoning("1"), dead=("X" * 26,)),
+        B: kept("B", 2, reasoning("2")),
+        C: {"__v": 4},
+    }
+
+    assert tidied(values, chat_of("B"), B, ROOMY) == {A: {"__v": 4, "dead": ["X" * 26]}}
+
+
+@pytest.mark.parametrize(
+    ("key", "messages"),
+    [
+        (A, {}),  # nothing is known of this chat
+        (A, chat_of("A")),
+        (message_key("m-own"), chat_of("B")),
+        (SEED_KEY, chat_of("B")),
+    ],
+)
+def test_nothing_else_is_emptied(key: str, messages: Json) -> None:
+    """Neither the answer's own key, nor what earlier writers left."""
+    values = {key: kept("A", 1, reasoning("1"))}
+
+    assert tidied(values, messages, message_key("m-own"), ROOMY) == {}
+
+
+def test_oldest_outputs_are_shortened_first() -> None:
+    """The calls and the reasoning around them stay as they are."""
+    values = {
+        B: kept("B", 2, code("2"), reasoning("2")),
+        A: kept("A", 1, reasoning("1"), call("1"), output("1", LOGS), code("1")),
+        C: kept("C", 3, code("3")),
+    }
+    most = sum(map(stored_size, values.values())) - 1
+
+    changed = tidied(values, chat_of("A", "B", "C"), "", most)
+
+    assert list(changed) == [A]
+    payload = read_records(changed)["A" * 26].payload
+    assert payload[:2] == (reasoning("1"), call("1"))
+    assert len(payload[2]["output"]) < 600
+    assert payload[2]["output"].startswith("line\nline")
+    assert payload[2]["output"].endswith(" [shortened]")
+    assert len(payload[3]["outputs"][0]["logs"]) < 600
+    left = {**values, **changed}
+    assert sum(map(stored_size, left.values())) <= most * 0.75
+
+
+def test_oldest_items_go_when_outputs_are_not_enough() -> None:
+    """Whole, so that no reasoning is left of what it led to."""
+    long = reasoning("1", encrypted_content="x" * 3000)
+    values = {
+        A: kept("A", 1, long, dead=("X" * 26,)),
+        B: kept("B", 2, code("2")),
+        C: kept("C", 3, {**long, "id": "rs_3"}),
+    }
+
+    changed = tidied(values, chat_of("A", "B", "C"), "", 6500)
+
+    assert changed[A] == {"__v": 4, "dead": ["X" * 26]}
+    assert changed[B]["items"]
+    assert C not in changed
+
+
+def test_growing_answers_are_left_alone() -> None:
+    """Another call of the pipe writes them at this moment."""
+    values = {A: kept("A", 1, code("1")), B: kept("B", 2, code("2"))}
+    messages = chat_of("B", **{"m-A": {"done": False}})
+
+    assert list(tidied(values, messages, "", 100)) == [B]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"items": {"A" * 26: 7}}, {"items": {"A" * 26: {"payload": 7}}}, {"items": 7}, 7],
+)
+def test_strange_values_break_nothing(value: Any) -> None:
+    """Somebody else may have written there."""
+    changed = tidied({A: value}, chat_of("A"), "", 1)
+
+    assert changed in ({}, {A: {}})

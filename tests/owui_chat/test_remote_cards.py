@@ -1,0 +1,249 @@
+"""Calls of remote servers on the page, in the database and in the next turn."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from host_functions import HostFunctions
+from openai_responses.endings import COMPLETED, CUT
+from openai_responses.items import Item, item_type
+from openai_responses.remote_calls import refused_pair, remote_pair
+from openai_responses.replay import given_back
+from openai_responses.run_events import (
+    CallAnswered,
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEnded,
+    RunEvent,
+)
+from owui_chat.history import build_input
+from owui_chat.messages import read_messages
+from run_sample import (
+    ORIGIN,
+    Told,
+    ended_items,
+    message,
+    reasoning,
+    run_of,
+    run_of_transcript,
+    tell,
+)
+
+Json = dict[str, Any]
+ASKED = {"role": "user", "content": "What time is it?"}
+REQUEST: Item = {
+    "type": "mcp_approval_request",
+    "id": "mcpr_1",
+    "server_label": "clocks",
+    "name": "now",
+    "arguments": '{"zone": "UTC"}',
+}
+each_transcript = pytest.mark.parametrize(
+    "name", ["mcp", "mcp-two", "mcp-parallel", "mcp-error", "mcp-unlisted"]
+)
+
+
+def stored(host: HostFunctions, told: Told) -> list[Item]:
+    """The output items that the host keeps of a message."""
+    return host.reduce([chunk for chunk in told.chunks if "type" in chunk])
+
+
+def sent_next(
+    host: HostFunctions, output: list[Item], records: Json | None = None
+) -> list[Item]:
+    """What the next turn sends of a message that the host stored."""
+    messages = [ASKED, *host.convert(output), ASKED]
+    _, stretches = read_messages(messages)
+    return build_input(stretches, records or {}, ORIGIN)[1:-1]
+
+
+def statuses(told: Told) -> list[str]:
+    """The status lines above the answer, but for the one that sums it up."""
+    events = [chunk["event"] for chunk in told.chunks if "event" in chunk]
+    lines = [e["data"]["description"] for e in events if e["type"] == "status"]
+    return [line for line in lines if not line.startswith("Finished in")]
+
+
+def refused() -> list[RunEvent]:
+    """What a run reports in which a person did not allow a call."""
+    call, output = refused_pair(REQUEST, "No.")
+    call = {**call, "id": "fc_mcpr_1"}
+    [*asked, _] = run_of(reasoning("1"), REQUEST)
+    told: list[RunEvent] = [
+        ItemStarted(2, call),
+        ItemEnded(2, call),
+        CallAnswered(3, output, failed=True),
+    ]
+    rest = run_of(message("1", "I go on."))
+    items = (reasoning("1"), REQUEST, call, output, message("1", "I go on."))
+    moved: list[RunEvent] = [
+        replace(event, index=event.index + 4)
+        for event in rest
+        if isinstance(event, ItemStarted | Grew | ItemEnded)
+    ]
+    return [*asked, *told, *moved, RunEnded(COMPLETED, output=items)]
+
+
+def calls_in(items: list[Item]) -> list[Item]:
+    """The cards of calls with their outputs."""
+    return [item for item in items if "call_id" in item]
+
+
+# ------------------------------------------------------------- on the page
+
+
+def test_a_call_is_a_card_of_the_hosts_own(host_functions: HostFunctions) -> None:
+    """Arguments that grow, then the output; each item with an id of its own."""
+    told = tell(run_of_transcript("mcp.sse"))
+
+    thought, call, output, said = stored(host_functions, told)
+    assert (thought["type"], said["type"]) == ("reasoning", "message")
+    assert (call["type"], call["name"]) == ("function_call", "clocks_now")
+    assert call["arguments"] == '{"zone":"UTC"}'
+    assert (call["status"], output["status"]) == ("completed", "completed")
+    assert output["type"] == "function_call_output"
+    assert output["output"] == [{"type": "input_text", "text": "12:00"}]
+    assert output["call_id"] == call["call_id"]
+    assert len({item["id"] for item in (thought, call, output, said)}) == 4
+    [begun] = [c["item"] for c in told.chunks if _begins(c, call["id"])]
+    assert (begun["arguments"], begun["status"]) == ("", "in_progress")
+    grown = [c for c in told.chunks if "arguments.delta" in c.get("type", "")]
+    assert len(grown) > 1
+    assert "".join(chunk["delta"] for chunk in grown) == call["arguments"]
+
+
+def _begins(chunk: Json, item_id: str) -> bool:
+    is_added = chunk.get("type") == "response.output_item.added"
+    return is_added and chunk["item"]["id"] == item_id
+
+
+def test_a_call_that_failed_shows_why(host_functions: HostFunctions) -> None:
+    """Call and output are marked, and the server's words are there."""
+    told = tell(run_of_transcript("mcp-error.sse"))
+
+    _, call, output, _ = stored(host_functions, told)
+    assert (call["status"], output["status"]) == ("failed", "failed")
+    text = output["output"][0]["text"]
+    assert text == "Error: The zone Atlantis is not known."
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("mcp", ["clocks offers 2 tools."]),
+        ("mcp-two", ["clocks offers 2 tools.", "atlas offers 2 tools."]),
+        ("mcp-parallel", ["clocks offers 1 tool."]),
+        (
+            "mcp-unlisted",
+            ["clocks did not list its tools: the answer goes on without them."],
+        ),
+    ],
+)
+def test_a_list_is_a_line(name: str, lines: list[str]) -> None:
+    """One for each server; a failure is no secret, its words may be."""
+    assert statuses(tell(run_of_transcript(f"{name}.sse"))) == lines
+
+
+def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> None:
+    """The host has a card of its own to ask; a call without output it would run."""
+    told = tell(run_of_transcript("mcp-approval.1.sse"))
+
+    assert not calls_in(stored(host_functions, told))
+
+
+def test_a_refused_call_is_a_card_that_failed(host_functions: HostFunctions) -> None:
+    """With the reason for an output."""
+    _, call, output, _ = stored(host_functions, tell(refused()))
+
+    assert (call["name"], call["status"]) == ("clocks_now", "failed")
+    assert (output["status"], output["output"][0]["text"]) == ("failed", "Error: No.")
+
+
+def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
+    """The host would run what has no output; the next turn knows nothing of it."""
+    whole = run_of_transcript("mcp.sse")
+    end = next(
+        place
+        for place, event in enumerate(whole)
+        if isinstance(event, ItemEnded) and event.item["type"] == "mcp_call"
+    )
+    told = tell([*whole[:end], RunEnded(CUT)])
+
+    call, output = calls_in(stored(host_functions, told))
+    assert (call["status"], output["status"]) == ("incomplete", "failed")
+    assert call["call_id"] == output["call_id"]
+    assert "may have made this call" in output["output"][0]["text"]
+    sent = sent_next(host_functions, stored(host_functions, told), told.records)
+    assert not calls_in(sent)
+
+
+# ------------------------------------------------------------- in the next turn
+
+
+@each_transcript
+def test_the_next_turn_sends_what_the_next_round_would(
+    name: str, host_functions: HostFunctions
+) -> None:
+    """The list once, each call with its output behind it, byte for byte."""
+    events = run_of_transcript(f"{name}.sse")
+    told = tell(events)
+    sent = sent_next(host_functions, stored(host_functions, told), told.records)
+
+    assert sent == given_back(ended_items(events), with_reasoning=True)
+    assert not [item for item in sent if item["type"] == "mcp_call"]
+
+
+def test_a_list_that_failed_is_not_sent(host_functions: HostFunctions) -> None:
+    """The next turn asks the server again."""
+    told = tell(run_of_transcript("mcp-unlisted.sse"))
+    sent = sent_next(host_functions, stored(host_functions, told), told.records)
+
+    assert [item["type"] for item in sent] == ["reasoning", "message"]
+
+
+def test_a_refused_call_is_remembered(host_functions: HostFunctions) -> None:
+    """As a call that failed, with the reasoning that led to it."""
+    told = tell(refused())
+    sent = sent_next(host_functions, stored(host_functions, told), told.records)
+
+    assert [item["type"] for item in sent] == [
+        *("reasoning", "function_call", "function_call_output", "message")
+    ]
+    assert sent[1:3] == refused_pair(REQUEST, "No.")
+
+
+@each_transcript
+def test_without_a_record_the_call_is_still_known(
+    name: str, host_functions: HostFunctions
+) -> None:
+    """A chat that was exported without its keys: a valid input, no half pairs."""
+    events = run_of_transcript(f"{name}.sse")
+    made = [item for item in ended_items(events) if item["type"] == "mcp_call"]
+    sent = sent_next(host_functions, stored(host_functions, tell(events)))
+
+    assert calls_in(sent) == [item for call in made for item in remote_pair(call)]
+
+
+def test_a_card_that_was_deleted_is_gone(host_functions: HostFunctions) -> None:
+    """The kept call goes with it, and the reasoning that led to it."""
+    told = tell(run_of_transcript("mcp.sse"))
+    rest = [
+        item
+        for item in stored(host_functions, told)
+        if not item_type(item).startswith("function_call")
+    ]
+    sent = sent_next(host_functions, rest, told.records)
+
+    assert [item["type"] for item in sent] == ["mcp_list_tools", "message"]
+
+
+def test_what_a_server_said_is_stored_once() -> None:
+    """In the host's output, not in our records as well."""
+    told = tell(run_of_transcript("mcp.sse"))
+
+    kept = [item for record in told.records.values() for item in record.payload]
+    assert [item["type"] for item in kept] == [
+        *("mcp_list_tools", "reasoning", "function_call", "message")
+    ]

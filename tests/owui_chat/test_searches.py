@@ -1,0 +1,139 @@
+"""Searches of the API look like the host's own."""
+
+from typing import Any
+
+import pytest
+
+from host_functions import HostFunctions
+from openai_responses.items import Item
+from openai_responses.run_events import Cited, ItemEnded, RunEvent
+from owui_chat.native import NativeView
+from run_sample import message, run_of, run_of_transcript, search
+
+Json = dict[str, Any]
+A, B = "https://a.example", "https://b.example"
+
+
+def shown(events: list[RunEvent]) -> tuple[list[Json], list[Item]]:
+    """What is sent of a run, and what the view holds of it."""
+    view = NativeView(lambda: 0.0)
+    chunks = [chunk for event in events for chunk in view.show(event)]
+    return chunks, view.items
+
+
+def told(chunks: list[Json], kind: str) -> list[Json]:
+    """The statuses or the sources among them."""
+    events = [chunk["event"] for chunk in chunks if "event" in chunk]
+    return [event["data"] for event in events if event["type"] == kind]
+
+
+def pages(chunks: list[Json]) -> list[Json]:
+    """The status lines that open to pages."""
+    statuses = told(chunks, "status")
+    return [status for status in statuses if status.get("action") == "web_search"]
+
+
+def found(*urls: str) -> Item:
+    """A search that found these pages."""
+    action = {"type": "search", "query": "rain", "queries": ["rain", "snow"]}
+    sources = [{"type": "url", "url": url} for url in urls]
+    return {**search("1"), "action": {**action, "sources": sources}}
+
+
+def test_card_of_a_search_has_its_queries(host_functions: HostFunctions) -> None:
+    """It spins while the search goes on; the pages are not stored in it."""
+    chunks, items = shown(run_of(found(A)))
+
+    [item] = host_functions.reduce([c for c in chunks if "type" in c])
+    assert items == [item]
+    assert item["type"] == "web_search_call"
+    assert item["status"] == "completed"
+    assert item["action"]["queries"] == ["rain", "snow"]
+    assert "sources" not in item["action"]
+    begun = [c["item"] for c in chunks if c.get("type") == "response.output_item.added"]
+    assert [item["status"] for item in begun] == ["in_progress"]
+
+
+def test_pages_stand_in_one_status_line() -> None:
+    """Each once, without what tells who searched."""
+    chunks, _ = shown(run_of(found(f"{A}?utm_source=openai", A, B)))
+
+    [status] = pages(chunks)
+    assert status["urls"] == [A, B]
+    assert status["description"] == "Searched 2 sites for rain, snow"
+    assert status["done"] is True
+
+
+def test_search_that_found_nothing_has_no_line() -> None:
+    """Nor has a page that was opened: the card says it."""
+    action = {"type": "open_page", "url": f"{A}?utm_source=openai"}
+
+    chunks, items = shown(run_of(found(), {**search("2"), "action": action}))
+
+    assert items[1]["action"]["url"] == A
+
+    assert pages(chunks) == []
+    assert [item["action"]["type"] for item in items] == ["search", "open_page"]
+
+
+def test_search_in_files_has_its_queries_and_no_results() -> None:
+    """Parts of files are for the model alone."""
+    item = {
+        "type": "file_search_call",
+        "id": "fs_1",
+        "status": "completed",
+        "queries": ["rain"],
+        "results": [{"text": "secret"}],
+    }
+
+    chunks, [card] = shown(run_of(item))
+
+    assert card["queries"] == ["rain"]
+    assert "secret" not in str(chunks)
+
+
+def test_search_that_broke_off_ends_with_the_run() -> None:
+    """Else its card would spin for ever."""
+    events = run_of(found(A))
+
+    chunks, [card] = shown([events[0], events[-1]])
+
+    assert card["status"] == "incomplete"
+    assert "response.output_item.done" in [chunk.get("type") for chunk in chunks]
+
+
+@pytest.mark.parametrize("name", ["web-search.sse", "file-search.sse"])
+def test_sources_map_to_the_numbers_of_the_text(name: str) -> None:
+    """The page takes the n-th distinct one for `[n]`."""
+    chunks, items = shown(run_of_transcript(name))
+
+    keys = [source["metadata"][0]["source"] for source in told(chunks, "source")]
+    assert len(keys) == len(set(keys)) > 1
+    text = items[-1]["content"][0]["text"]
+    for number in range(1, len(keys) + 1):
+        assert f"[{number}]" in text
+    assert f"[{len(keys) + 1}]" not in text
+
+
+def test_source_comes_as_soon_as_its_annotation() -> None:
+    """So that a number can be clicked while the text goes on."""
+    text = f"One. ([a.example]({A}?utm_source=openai)) Two."
+    note = {"type": "url_citation", "url": A, "title": "Page A"}
+    events = run_of(message("1", text))
+    events.insert(3, Cited(0, 0, note))
+
+    chunks, _ = shown(events)
+
+    kinds = [c.get("type") or c["event"]["type"] for c in chunks if "usage" not in c]
+    assert kinds.index("source") < kinds.index("response.output_item.done")
+    [source] = told(chunks, "source")
+    assert source["source"] == {"name": "Page A", "url": A}
+
+
+def test_text_that_broke_off_is_shown_to_its_end() -> None:
+    """Also what might have become a link."""
+    events = run_of(message("1", "Rain ([a.exam"))
+
+    chunks, _ = shown([event for event in events if not isinstance(event, ItemEnded)])
+
+    assert "".join(chunk.get("delta", "") for chunk in chunks) == "Rain ([a.exam"

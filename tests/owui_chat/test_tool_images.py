@@ -1,0 +1,189 @@
+"""Pictures of tools come back to the outputs they belong to."""
+
+from typing import Any
+
+import pytest
+
+from host_functions import HostFunctions
+from openai_responses.items import Item
+from openai_responses.run_events import CallAnswered
+from owui_chat.cards import output_card
+from owui_chat.messages import Answered, Returned, Said, Stretch, read_messages
+from owui_chat.tool_images import (
+    UNREADABLE_IMAGE,
+    output_with,
+    tool_image,
+    with_tool_images,
+)
+from picture_sample import BMP, JPEG, PIXEL, data_url
+
+Json = dict[str, Any]
+SECOND = data_url(JPEG, "image/jpeg")
+MADE_UP = "Here are the images from the tool results above. Please analyze them."
+
+
+def image(url: str) -> Item:
+    """A picture as the model gets it."""
+    return {"type": "input_image", "detail": "auto", "image_url": url}
+
+
+def returned(call_id: str, *urls: str) -> Returned:
+    """What a tool returned, with its pictures."""
+    text = {"type": "input_text", "text": f"text {call_id}"}
+    parts = [text, *map(image, urls)] if urls else f"text {call_id}"
+    return Returned(call_id, parts)
+
+
+def made_up(*urls: str, words: str = MADE_UP) -> Said:
+    """The message that the host makes of the pictures."""
+    parts = [{"type": "input_text", "text": words}, *map(image, urls)]
+    return Said({"type": "message", "role": "user", "content": parts})
+
+
+def output(call_id: str, *urls: str) -> Item:
+    """An output as the host stores it."""
+    images = [{"type": "input_image", "image_url": url} for url in urls]
+    parts = [{"type": "input_text", "text": f"text {call_id}"}, *images]
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+    }
+
+
+def row(*outputs: Item) -> Json:
+    """The messages of a chat with one answer."""
+    return {"q": {"role": "user"}, "a": {"role": "assistant", "output": [*outputs]}}
+
+
+def test_picture_goes_back_to_its_output() -> None:
+    """The made-up message is gone."""
+    stretches: list[Stretch] = [returned("1"), made_up(PIXEL), Answered("A cat.")]
+
+    found = with_tool_images(stretches, row(output("1", "/api/v1/files/f/content")))
+
+    assert found == [returned("1", PIXEL), Answered("A cat.")]
+
+
+def test_our_cards_can_be_told() -> None:
+    """By their ids, which name the calls."""
+    sent = returned("1", SECOND).output
+    item = {"type": "function_call_output", "call_id": "1", "output": sent}
+    stored = {"type": "input_image", "image_url": "a"}
+    card = output_card(CallAnswered(0, item, False, {"stored": [stored]}))
+    stretches: list[Stretch] = [returned("1"), returned("2"), made_up(PIXEL)]
+
+    found = with_tool_images(stretches, row(card))
+
+    assert found == [returned("1", PIXEL), returned("2")]
+
+
+def test_each_output_gets_its_own() -> None:
+    """The chat tells how many each has."""
+    stretches: list[Stretch] = [
+        returned("1"),
+        returned("2"),
+        returned("3"),
+        made_up(PIXEL, SECOND),
+    ]
+    stored = row(output("1", "a"), output("2"), output("3", "b"))
+
+    found = with_tool_images(stretches, stored)
+
+    assert found == [returned("1", PIXEL), returned("2"), returned("3", SECOND)]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        {},
+        {"a": None},
+        row(output("2", "a", "b")),
+        row({**output("1", "a"), "id": "fco_5f2c"}),
+    ],
+)
+def test_of_the_hosts_outputs_the_last_has_all(messages: Json) -> None:
+    """Its round goes on before it is stored, and later turns do the same."""
+    stretches: list[Stretch] = [Answered("x"), returned("1"), returned("2")]
+
+    found = with_tool_images([*stretches, made_up(PIXEL)], messages)
+
+    assert found == [Answered("x"), returned("1"), returned("2", PIXEL)]
+
+
+def test_earlier_outputs_are_left_alone() -> None:
+    """Only those right in front of the pictures count."""
+    stretches: list[Stretch] = [
+        returned("1"),
+        Answered("x"),
+        returned("2"),
+        made_up(PIXEL),
+    ]
+
+    found = with_tool_images(stretches, {})
+
+    assert found == [returned("1"), Answered("x"), returned("2", PIXEL)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        made_up(PIXEL, words="What is this?"),
+        made_up(),
+        Said({"type": "message", "role": "user", "content": []}),
+        Said({**made_up(PIXEL).item, "role": "developer"}),
+    ],
+)
+def test_other_messages_stay(message: Said) -> None:
+    """A person may show a picture right after a tool."""
+    stretches: list[Stretch] = [returned("1"), message]
+
+    assert with_tool_images(stretches, {}) == stretches
+
+
+def test_made_up_message_without_an_output_stays() -> None:
+    """Somebody wrote it himself."""
+    stretches: list[Stretch] = [Answered("x"), made_up(PIXEL)]
+
+    assert with_tool_images(stretches, {}) == stretches
+
+
+def test_picture_that_nobody_reads_becomes_words() -> None:
+    """The API would refuse the whole request."""
+    note = {"type": "input_text", "text": UNREADABLE_IMAGE}
+
+    assert tool_image(data_url(BMP, "image/bmp")) == note
+    assert tool_image("/api/v1/files/gone/content") == note
+    assert tool_image(PIXEL) == image(PIXEL)
+
+
+def test_output_without_pictures_is_a_text() -> None:
+    """As it is sent in the run itself."""
+    assert output_with("x", []) == "x"
+
+
+@pytest.mark.host
+def test_what_the_real_host_makes_of_it(host_functions: HostFunctions) -> None:
+    """Its messages, read, are what the tools returned."""
+    calls = [
+        {
+            "type": "function_call",
+            "call_id": call_id,
+            "name": "look",
+            "arguments": "{}",
+            "status": "completed",
+        }
+        for call_id in "123"
+    ]
+    outputs = [output("1", PIXEL), output("2"), output("3", SECOND, PIXEL)]
+    message = {"type": "message", "content": [{"type": "output_text", "text": "So."}]}
+    stored = [*calls, *outputs, message]
+
+    _, stretches = read_messages(host_functions.convert(stored))
+    found = with_tool_images(stretches, {"a": {"output": stored}})
+
+    assert found[3:] == [
+        *(returned("1", PIXEL), returned("2"), returned("3", SECOND, PIXEL)),
+        Answered("So."),
+    ]

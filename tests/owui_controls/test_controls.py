@@ -1,0 +1,80 @@
+"""The switches of the composer, from the filter to the pipe."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from owui_controls.controls import CONTROLS_KEY, CONTROLS_VERSION, Filter
+from owui_manifold.valves import UserValves
+from owui_manifold.wishes import is_of_another_version, with_wishes
+
+pytestmark = pytest.mark.asyncio
+
+
+async def told(*controls: str, user: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the metadata after the filters of these switches have run."""
+    metadata: dict[str, Any] = {"chat_id": "c-1"}
+    for control in controls:
+        switch = Filter()
+        switch.valves = Filter.Valves.model_validate({"CONTROL": control})
+        body = {"model": "f.m", "messages": []}
+        assert await switch.inlet(body, metadata, user) == {
+            "model": "f.m",
+            "messages": [],
+        }
+    return metadata
+
+
+async def test_each_switch_is_a_wish_of_its_own() -> None:
+    """Several stand side by side."""
+    wished = with_wishes(UserValves(), await told("web_search", "thinking"))
+    assert (wished.WEB_SEARCH, wished.REASONING_EFFORT) == ("on", "high")
+    assert wished.CODE_INTERPRETER == "inherit"
+    assert (
+        with_wishes(UserValves(), await told("code_interpreter")).CODE_INTERPRETER
+        == "on"
+    )
+
+
+async def test_a_user_chooses_what_thinking_means() -> None:
+    """In the switch's own settings."""
+    user = {"valves": SimpleNamespace(EFFORT="max")}
+    wished = with_wishes(UserValves(), await told("thinking", user=user))
+    assert wished.REASONING_EFFORT == "max"
+
+
+async def test_without_a_switch_nothing_changes() -> None:
+    """The user's own settings stay."""
+    own = UserValves(REASONING_EFFORT="low", WEB_SEARCH="off")
+    assert with_wishes(own, {}) == own
+    assert with_wishes(own, await told("code_interpreter")).WEB_SEARCH == "off"
+
+
+async def test_a_switch_wins_for_its_message() -> None:
+    """It is what the person did last; the settings themselves stay."""
+    own = UserValves(WEB_SEARCH="off")
+    assert with_wishes(own, await told("web_search")).WEB_SEARCH == "on"
+    assert own.WEB_SEARCH == "off"
+
+
+@pytest.mark.parametrize(
+    "said", [None, "on", {}, {"version": 2, "web_search": True}, {"web_search": True}]
+)
+async def test_another_version_means_nothing(said: Any) -> None:
+    """What is not understood is not guessed."""
+    assert with_wishes(UserValves(), {CONTROLS_KEY: said}) == UserValves()
+    assert is_of_another_version({CONTROLS_KEY: said}) is isinstance(said, dict)
+
+
+@pytest.mark.parametrize("effort", [True, "enormous", None, 7])
+async def test_an_effort_that_is_none(effort: Any) -> None:
+    """It would be refused by the API."""
+    said = {"version": CONTROLS_VERSION, "thinking": effort}
+    wished = with_wishes(UserValves(), {CONTROLS_KEY: said})
+    assert wished.REASONING_EFFORT == "inherit"
+
+
+async def test_a_call_without_metadata() -> None:
+    """A plain HTTP client has none."""
+    assert await Filter().inlet({"model": "m"}) == {"model": "m"}

@@ -1,0 +1,145 @@
+"""The answer to `/check`: each piece of the set-up, tried out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.exchange import Limits
+from openai_responses.items import Item
+from openai_responses.models import resolve_model
+from openai_responses.run_events import Grew, RunEnded
+from openai_responses.transport import Connections
+from owui_manifold.checkup import Checkup
+from simulator import Simulator
+from upstream import Upstream
+
+pytestmark = pytest.mark.asyncio
+
+MODEL = "gpt-5"
+SEARCH: Item = {"type": "web_search"}
+
+
+async def findings(
+    endpoint: Endpoint, hosted: Sequence[Item] = (), listed: Sequence[str] = (MODEL,)
+) -> str:
+    """Return the text that an administrator reads."""
+    connections = Connections()
+    model = resolve_model(MODEL)
+    checkup = Checkup(model, endpoint, connections, Limits())
+    events = checkup.events([resolve_model(name) for name in listed], hosted)
+    shown = [event async for event in events]
+    await connections.close()
+    ended = shown[-1]
+    assert isinstance(ended, RunEnded)
+    assert not ended.ending.is_failure
+    text = "".join(event.text for event in shown if isinstance(event, Grew))
+    assert ended.output[0]["content"][0]["text"] == text
+    return text
+
+
+async def test_a_set_up_that_works() -> None:
+    """Every line says so, and what was sent is small and stored nowhere."""
+    async with Simulator() as sim:
+        text = await findings(Endpoint(sim.base_url, sim.api_key), [SEARCH])
+        bodies = [request.body for request in sim.requests if request.body]
+
+    lines = text.strip().splitlines()[2:]
+    heads = [line.split("**")[1] for line in lines]
+    assert heads == [
+        "The key",
+        "A small request",
+        "Streaming",
+        "Summaries",
+        "web_search",
+    ]
+    assert all("✅" in line for line in lines)
+    assert len(bodies) == 4
+    assert all(body["store"] is False for body in bodies)
+    assert all(body["max_output_tokens"] == 16 for body in bodies)
+
+
+async def test_models_that_the_key_may_not_use() -> None:
+    """They are named, before a user finds out."""
+    async with Simulator() as sim:
+        endpoint = Endpoint(sim.base_url, "sk-simulator-limited")
+        text = await findings(endpoint, listed=[MODEL, "gpt-6.1-sol"])
+
+    assert "⚠️ **The key**: It is accepted, but not listed: gpt-6.1-sol." in text
+
+
+async def test_a_wrong_key() -> None:
+    """The sentence of a chat stands there, the key does not; nothing more is tried."""
+    async with Simulator() as sim:
+        text = await findings(Endpoint(sim.base_url, "sk-wrong-CANARY"))
+
+    assert text.count("❌") == 1
+    assert "API_KEY" in text
+    assert "CANARY" not in text
+    assert "Streaming" not in text
+
+
+def refusing(param: str, code: str) -> Any:
+    """Return a server that refuses requests with something in them, and their text."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.method == "GET":
+            return web.json_response({"data": [{"id": MODEL}]})
+        body = await request.json()
+        refused = body.get("stream") if param == "stream" else body.get(param)
+        if refused:
+            error = {"code": code, "param": f"{param}.summary", "message": "CANARY"}
+            error["param"] = param if param == "stream" else error["param"]
+            return web.json_response({"error": error}, status=400)
+        message = {"type": "message", "role": "assistant", "content": []}
+        return web.json_response({"status": "completed", "output": [message]})
+
+    return answer
+
+
+async def test_an_organisation_that_is_not_verified() -> None:
+    """A chat goes on without summaries; the check says that they are missing."""
+    answer = refusing("reasoning", "unsupported_value")
+    async with Upstream(answer) as upstream:
+        text = await findings(upstream.endpoint)
+
+    assert "❌ **Summaries**" in text
+    assert "✅ **A small request**" in text
+    assert "CANARY" not in text
+
+
+async def test_an_organisation_that_may_not_stream() -> None:
+    """The other lines still come."""
+    answer = refusing("stream", "unsupported_value")
+    async with Upstream(answer) as upstream:
+        text = await findings(upstream.endpoint)
+
+    assert "❌ **Streaming**" in text
+    assert "✅ **Summaries**" in text
+
+
+async def test_a_hosted_tool_that_is_refused() -> None:
+    """It is named by its type, a remote server by its label."""
+    tools: list[Item] = [SEARCH, {"type": "mcp", "server_label": "wiki"}]
+    async with Upstream(refusing("tools", "invalid_value")) as upstream:
+        text = await findings(upstream.endpoint, tools)
+
+    assert "❌ **web_search**" in text
+    assert "❌ **wiki**" in text
+
+
+async def test_a_server_without_a_list() -> None:
+    """Other servers have none; the requests are what counts."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.method == "GET":
+            return web.Response(status=404)
+        return web.json_response({"status": "completed", "output": []})
+
+    async with Upstream(answer) as upstream:
+        text = await findings(upstream.endpoint)
+
+    assert "⚠️ **The list of models**" in text
+    assert "✅ **A small request**" in text

@@ -1,0 +1,59 @@
+"""The model behind gpt-5-auto, in a chat of the host."""
+
+from typing import Any
+
+import pytest
+
+from asked_sample import IDS, USER, chat, valves_for
+from owui_manifold.pipe import Pipe
+from pipe_calls import chunks_of, statuses
+from simulator import Simulator
+from stand_in_host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+SMALL, LARGE = "gpt-6.1-terra", "gpt-6.1-sol"
+
+
+async def ask(pipe: Pipe, *said: str, **metadata: Any) -> list[str]:
+    """Ask gpt-5-auto; return the status lines."""
+    body = {**chat(*said), "model": "f.gpt-5-auto"}
+    chunks = await chunks_of(
+        pipe, body, __user__=USER, __metadata__={**IDS, **metadata}
+    )
+    return statuses(chunks)
+
+
+async def test_the_choice_is_told(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Which model, and why."""
+    short = await ask(pipe, "Hi")
+    with_tools = await ask(pipe, "Hi", chat_id="chat-x", tool_ids=["weather"])
+
+    assert [request.body["model"] for request in sim.requests] == [SMALL, LARGE]
+    assert short == [
+        "GPT-6.1 Terra answers: the question is short, without files or tools."
+    ]
+    assert with_tools == ["GPT-6.1 Sol answers: tools are switched on."]
+
+
+async def test_a_chat_stays_with_its_model(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Also when tools come later: reasoning and cache are the first model's."""
+    await ask(pipe, "sim:chat hello")
+    again = await ask(pipe, "sim:chat hello", message_id="m-2", tool_ids=["weather"])
+
+    assert [request.body["model"] for request in sim.requests] == [SMALL, SMALL]
+    assert again == ["GPT-6.1 Terra answers: it began this chat."]
+
+
+async def test_a_model_that_was_named_is_not_explained(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """Nobody chose for the person."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim)
+    chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__=IDS)
+    assert statuses(chunks) == []

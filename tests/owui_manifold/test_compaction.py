@@ -1,0 +1,179 @@
+"""A long chat is compacted at the server, and goes on from there."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from asked_sample import TOOL, asked_of, chat, valves_for
+from openai_responses.replay import replayed
+from owui_manifold.chat_job import prepare_chat
+from owui_manifold.defaults import default_parameters
+from owui_manifold.pipe import Pipe
+from owui_manifold.valves import UserValves, Valves
+from pipe_calls import answering, chunks_of, errors, statuses, stored
+from simulator import Simulator
+from stand_in_host import StandInHost, host_callable
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+LONG = "rain " * 1000
+
+
+@pytest.fixture(autouse=True)
+def compacting(pipe: Pipe, sim: Simulator) -> None:
+    """The administrator has set a threshold."""
+    pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000)
+
+
+def sent(sim: Simulator) -> list[str]:
+    """The types of the last input; of messages, the role."""
+    items = sim.requests[-1].body["input"]
+    return [i["role"] if i["type"] == "message" else i["type"] for i in items]
+
+
+async def test_compaction_replaces_what_came_before(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """In this turn nothing changes, in the next ones it stands first."""
+    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
+    said = [LONG, stored(first), "And now?"]
+
+    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+
+    assert sent(sim) == ["compaction", "reasoning", "assistant", "user"]
+    [*_, output] = [r.response for r in sim.requests[:1]]
+    assert output is not None
+    compacted = output["output"][0]["encrypted_content"]
+    [item, *_] = sim.requests[-1].body["input"]
+    assert item == {"type": "compaction", "encrypted_content": compacted}
+    assert compacted not in str(first)
+
+    await chunks_of(pipe, chat(*said, stored(second), "Go on."), **answering("m-3"))
+
+    assert sent(sim)[0] == "compaction"
+    assert sent(sim)[3:] == ["user", "reasoning", "assistant", "user"]
+    assert [request.status for request in sim.requests] == [200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    "change", [{"API_KEY": "sk-simulator-2"}, {"PERSIST_REASONING_TOKENS": "response"}]
+)
+async def test_whole_chat_is_sent_where_nobody_can_read_it(
+    change: Json, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The host still has every message."""
+    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
+    pipe.valves = valves_for(sim, **change)
+
+    await chunks_of(pipe, chat(LONG, stored(first), "So?"), **answering("m-2"))
+
+    assert sent(sim) == ["user", "assistant", "user"]
+
+
+async def test_refused_compaction_is_not_sent_again(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """From the next turn on the whole chat is there again."""
+    named: Json = {"COMPACTION_TOKENS": 1000, "ORGANIZATION": "ours"}
+    pipe.valves = valves_for(sim, **named)
+    first = await chunks_of(pipe, chat(LONG), **answering("m-1"))
+    pipe.valves = valves_for(sim, API_KEY="sk-simulator-2", ORGANIZATION="ours")
+    said = [LONG, stored(first), "And now?"]
+
+    second = await chunks_of(pipe, chat(*said), **answering("m-2"))
+    third = chat(*said, stored(second), "Go on.")
+    await chunks_of(pipe, third, **answering("m-3"))
+
+    assert [request.status for request in sim.requests] == [200, 400, 200, 200]
+    assert sent(sim) == ["user", "assistant", "user", "reasoning", "assistant", "user"]
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6.2-sol"])
+async def test_rounds_of_the_hosts_tools_go_on_from_there(
+    model: str, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The next round sends no more than what came since."""
+    state = SimpleNamespace(state=SimpleNamespace())
+    body = chat(f"sim:tool {LONG}", tools=[TOOL])
+    body["model"] = f"my_pipe.{model}"
+    given = {**answering("m-1"), "__request__": state}
+    await chunks_of(pipe, body, **given)
+    response = sim.requests[-1].response
+    assert response is not None
+    call_id = response["output"][-1]["call_id"]
+    result = {"role": "tool", "tool_call_id": call_id, "content": "18"}
+    body["messages"].append(result)
+
+    second = await chunks_of(pipe, body, **given)
+
+    assert errors(second) == []
+    assert sent(sim)[0] == "compaction"
+    assert sent(sim)[-2:] == ["function_call", "function_call_output"]
+    last = sim.requests[-1].response
+    assert last is not None
+    assert not last.get("input_transformations")
+    assert len(statuses(second)) == 0
+
+
+async def test_own_rounds_and_the_next_turn_go_on_from_there(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The next turn sends exactly what the last round sent and received."""
+
+    def look(city: str) -> str:
+        return f"Rain in {city}."
+
+    tool = {"tool_id": "t", "callable": host_callable(look), "spec": TOOL["function"]}
+    given = {**answering("m-1"), "__tools__": {"get_weather": tool}}
+    given["__metadata__"] = {**given["__metadata__"], "user_id": "user-1"}
+    asked = chat(f"sim:tool {LONG}", tools=[TOOL])
+    first = await chunks_of(pipe, asked, **given)
+
+    last = sim.requests[-1]
+    assert last.response is not None
+    assert sent(sim) == [
+        *("compaction", "reasoning", "function_call", "function_call_output"),
+    ]
+    card = [c["item"] for c in first if c.get("type") == "response.output_item.done"]
+    call = {"name": card[1]["name"], "arguments": card[1]["arguments"]}
+    call_id = card[1]["call_id"]
+    messages = asked["messages"]
+    messages += [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": call_id, "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": call_id, "content": "Rain in Zürich."},
+        {"role": "assistant", "content": stored(first)},
+        {"role": "user", "content": "Thanks"},
+    ]
+
+    await chunks_of(pipe, asked, **answering("m-2"))
+
+    before = [*last.body["input"], *map(replayed, last.response["output"])]
+    assert sim.requests[-1].body["input"][:-1] == before
+    assert not (sim.requests[-1].response or {}).get("input_transformations")
+
+
+async def test_threshold_is_sent(host: StandInHost) -> None:
+    """One that is too small is none; Azure gets none; and by default there is none."""
+    around = asked_of(chat("Hi"), Valves()).caller
+
+    def asked(**valves: Any) -> Any:
+        wanted = Valves.model_validate(valves)
+        given = default_parameters(around, wanted, UserValves())
+        return given.get("context_management")
+
+    assert asked() is None
+    way = {"type": "compaction", "compact_threshold": 200000}
+    assert asked(COMPACTION_TOKENS=200000) == [way]
+    assert asked(COMPACTION_TOKENS=5)[0]["compact_threshold"] == 1000
+
+    azure = Valves(
+        BASE_URL="https://x.openai.azure.com", API_KEY="k", COMPACTION_TOKENS=5000
+    )
+    job = await prepare_chat(asked_of(chat("Hi"), azure))
+    assert "context_management" not in job.request.payload()

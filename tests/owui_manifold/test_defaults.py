@@ -1,0 +1,63 @@
+"""What a request says of its chat, its user and the administrator's wishes."""
+
+from typing import Any
+
+import pytest
+
+from owui_manifold.caller import Caller
+from owui_manifold.defaults import default_parameters
+from owui_manifold.valves import UserValves, Valves
+
+CHAT = Caller("f.m", user_id="u-1", chat_id="c-1", message_id="m-1")
+ELSEWHERE = Caller("f.other", user_id="u-1", chat_id="c-2", message_id="m-2")
+SOMEBODY = Caller("f.m", user_id="u-2", chat_id="c-3", message_id="m-3")
+
+
+def defaults(caller: Caller = CHAT, **valves: Any) -> dict[str, Any]:
+    """Return what is sent for a caller."""
+    return default_parameters(caller, Valves.model_validate(valves), UserValves())
+
+
+def test_a_user_is_one_stable_hash() -> None:
+    """In every chat the same, of no other user, and not to be read."""
+    mine, mine_too, anothers = map(defaults, (CHAT, ELSEWHERE, SOMEBODY))
+    assert mine["safety_identifier"] == mine_too["safety_identifier"]
+    assert mine["safety_identifier"] != anothers["safety_identifier"]
+    assert "u-1" not in str(mine)
+    assert len(mine["safety_identifier"]) <= 64
+
+
+@pytest.mark.parametrize(
+    ("kind", "same_user_shares", "is_sent"),
+    [("chat", False, True), ("user", True, True), ("off", True, False)],
+)
+def test_the_cache_key(kind: str, same_user_shares: bool, is_sent: bool) -> None:
+    """One for each chat, one for each user, or none."""
+    here = defaults(CHAT, PROMPT_CACHE_KEY=kind).get("prompt_cache_key")
+    there = defaults(ELSEWHERE, PROMPT_CACHE_KEY=kind).get("prompt_cache_key")
+    assert (here == there) is same_user_shares
+    assert (here is not None) is is_sent
+    other = defaults(SOMEBODY, PROMPT_CACHE_KEY=kind).get("prompt_cache_key")
+    assert not is_sent or here != other
+
+
+@pytest.mark.parametrize("word", ["id", "email"])
+def test_the_seeds_words_for_the_cache_key(word: str) -> None:
+    """Both mean the user; an address is never sent."""
+    assert Valves.model_validate({"PROMPT_CACHE_KEY": word}).PROMPT_CACHE_KEY == "user"
+
+
+def test_without_a_chat_the_user_is_the_key() -> None:
+    """A plain HTTP client has no chat; without a user nothing is sent."""
+    plain = Caller("f.m", user_id="u-1")
+    assert defaults(plain) == defaults(plain, PROMPT_CACHE_KEY="user")
+    assert defaults(Caller("f.m")) == {}
+
+
+def test_wishes_are_sent_when_there_are_some() -> None:
+    """The API's own defaults are not repeated."""
+    assert set(defaults()) == {"safety_identifier", "prompt_cache_key"}
+    wishes = defaults(SERVICE_TIER="flex", TRUNCATION="auto", MAX_OUTPUT_TOKENS=900)
+    assert wishes["service_tier"] == "flex"
+    assert wishes["truncation"] == "auto"
+    assert wishes["max_output_tokens"] == 900

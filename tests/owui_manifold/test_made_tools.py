@@ -1,0 +1,72 @@
+"""Which of OpenAI's tools that make something are offered."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.errors import InvalidRequest
+from owui_manifold.made_tools import made_tools, replaced_by
+from owui_manifold.valves import UserValves, Valves
+
+CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
+PICTURES = {"type": "image_generation", "partial_images": 2}
+BOTH_ON = {"ENABLE_CODE_INTERPRETER": True, "ENABLE_IMAGE_GENERATION": True}
+BOTH_OFF = {"CODE_INTERPRETER": "off", "IMAGE_GENERATION": "off"}
+
+
+def offered(valves: dict[str, Any], user: dict[str, Any] | None = None) -> list[Any]:
+    """The tools of a request."""
+    chosen = UserValves.model_validate(user or {})
+    return made_tools(Valves.model_validate(valves), chosen)
+
+
+def test_nothing_is_offered_unless_asked_for() -> None:
+    """Both are billed."""
+    assert offered({}) == []
+
+
+@pytest.mark.parametrize(
+    ("valves", "user", "tools"),
+    [
+        (BOTH_ON, {}, [CODE, PICTURES]),
+        (BOTH_ON, BOTH_OFF, []),
+        ({}, {"IMAGE_GENERATION": "on"}, [PICTURES]),
+        ({"ENABLE_CODE_INTERPRETER": True}, {"IMAGE_GENERATION": "off"}, [CODE]),
+    ],
+)
+def test_a_users_choice_wins(
+    valves: dict[str, Any], user: dict[str, Any], tools: list[Any]
+) -> None:
+    """As for every other setting that both have."""
+    assert offered(valves, user) == tools
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ('{"quality": "high"}', {"type": "image_generation", "quality": "high"}),
+        ("", {"type": "image_generation"}),
+        ('{"type": "other"}', {"type": "image_generation"}),
+    ],
+)
+def test_options_of_pictures(text: str, tool: dict[str, Any]) -> None:
+    """What OpenAI's tool takes, under its own type."""
+    valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
+
+    assert offered(valves) == [tool]
+
+
+@pytest.mark.parametrize("text", ["high", "[1]", "{"])
+def test_options_that_are_none(text: str) -> None:
+    """The sentence says who has to correct what."""
+    valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}
+
+    with pytest.raises(InvalidRequest, match="IMAGE_GENERATION_OPTIONS"):
+        offered(valves)
+
+
+def test_the_hosts_tools_for_the_same_are_left_out() -> None:
+    """Of two the model would have to guess."""
+    assert replaced_by([CODE]) == {"execute_code"}
+    assert replaced_by([PICTURES]) == {"generate_image", "edit_image"}
+    assert replaced_by([]) == set()

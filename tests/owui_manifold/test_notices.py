@@ -1,0 +1,45 @@
+"""What a person is told above an answer."""
+
+from typing import Any
+
+import pytest
+
+from asked_sample import IDS, USER, chat
+from owui_manifold.pipe import Pipe
+from owui_manifold.wishes import OTHER_VERSION
+from pipe_calls import chunks_of, statuses
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+
+ADMIN = {**USER, "role": "admin"}
+
+
+async def lines(pipe: Pipe, user: dict[str, Any] = ADMIN, **metadata: Any) -> list[str]:
+    """Return the status lines of an answer."""
+    given = {"__user__": user, "__metadata__": {**IDS, **metadata}}
+    return statuses(await chunks_of(pipe, chat("Hi"), **given))
+
+
+async def test_a_model_that_ends(pipe: Pipe) -> None:
+    """Everybody sees it, because everybody can choose another."""
+    said = '{"gpt-5.6-sol": {"shutdown": "2026-01-01", "successor": "gpt-6.1-sol"}}'
+    pipe.valves = pipe.valves.model_copy(update={"MODEL_OVERRIDES_JSON": said})
+    expected = "GPT-5.6 Sol was switched off on 2026-01-01. Use GPT-6.1 Sol instead."
+    assert await lines(pipe, USER) == [expected]
+
+
+async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
+    """Only administrators see them."""
+    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "efort"})
+    told = {"version": 99}
+
+    first, second = await lines(pipe, openai_responses=told)
+
+    assert first.startswith("USER_MAY_CHANGE holds efort")
+    assert second == OTHER_VERSION
+    assert await lines(pipe, USER, openai_responses=told) == []
+
+
+async def test_an_answer_without_news(pipe: Pipe) -> None:
+    """Nothing stands above it."""
+    assert await lines(pipe) == []

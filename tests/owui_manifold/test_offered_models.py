@@ -1,0 +1,70 @@
+"""Which models an administrator's MODEL_ID comes to."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.transport import Connections
+from owui_manifold.listing import Listing
+from owui_manifold.offered_models import offered_models
+from owui_manifold.valves import Valves
+from simulator import Simulator
+
+pytestmark = pytest.mark.asyncio
+
+NOWHERE = {"BASE_URL": "http://127.0.0.1:1/v1"}
+
+
+def names(**valves: Any) -> dict[str, str]:
+    """Return what the page lists, without asking anybody."""
+    given = Valves.model_validate({**NOWHERE, "FETCH_MODELS": False, **valves})
+    models = offered_models(given, Listing(), Connections())
+    return {name: model.name for name, model in models.items()}
+
+
+async def test_a_list_is_taken_as_it_is() -> None:
+    """In its order, each name once; ids that no key can use as well."""
+    assert names(MODEL_ID="gpt-5.2-high, ,gpt-5-codex,gpt-5.2-high") == {
+        "gpt-5.2-high": "GPT-5.2 (high)",
+        "gpt-5-codex": "GPT-5 Codex",
+    }
+
+
+async def test_auto_is_the_newest_of_each_family() -> None:
+    """Beside names that are listed by hand."""
+    listed = list(names(MODEL_ID="gpt-4o, auto"))
+    assert listed[0] == "gpt-4o"
+    assert {"gpt-6.2-sol", "gpt-6.1-terra", "gpt-6-luna"} < set(listed)
+
+
+async def test_auto_hides_what_the_key_cannot_use() -> None:
+    """As soon as the server has said so; what is listed by hand stays."""
+    async with Simulator() as sim:
+        listing, connections = Listing(), Connections()
+        given = {
+            "BASE_URL": sim.base_url,
+            "API_KEY": "sk-simulator-limited",
+            "MODEL_ID": "auto, gpt-6.1-sol",
+        }
+        valves = Valves.model_validate(given)
+        first = offered_models(valves, listing, connections)
+        await listing.settled()
+        second = offered_models(valves, listing, connections)
+        await connections.close()
+
+    assert "gpt-6.2-sol" in first
+    assert "gpt-6.2-sol" not in second
+    assert "gpt-5.4-mini" in second
+    assert "gpt-6.1-sol" in second
+
+
+async def test_without_a_key_nobody_is_asked() -> None:
+    """The catalog's own list is shown."""
+    assert "gpt-6.2-sol" in names(MODEL_ID="auto", FETCH_MODELS=True)
+
+
+async def test_names_of_the_administrators_own() -> None:
+    """A mistake in them hides no model."""
+    said = '{"mine": {"like": "gpt-5.2", "name": "Ours"}}'
+    assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON=said) == {"mine": "Ours"}
+    assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON="{") == {"mine": "mine"}

@@ -1,0 +1,113 @@
+"""What people ask of the pipe beside an answer: checks, switches, the cost."""
+
+from typing import Any
+
+import pytest
+
+from asked_sample import IDS, USER, chat
+from owui_manifold.pipe import Pipe
+from owui_manifold.valves import UserValves
+from pipe_calls import NATIVE, chunks_of, closings, grown, result_of, said, usages
+from simulator import Simulator
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+
+ADMIN = {**USER, "role": "admin"}
+
+
+def asked_by(user: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    """Return what the host passes for a user's message in a chat."""
+    return {"__user__": user, "__metadata__": {**IDS, **metadata}}
+
+
+async def test_an_administrator_checks_the_set_up(pipe: Pipe, sim: Simulator) -> None:
+    """As an answer that streams, is stored and can be read in one piece."""
+    streamed = grown(await chunks_of(pipe, chat("/check"), **asked_by(ADMIN)))
+    whole = await result_of(pipe, chat(" /check "), **asked_by(ADMIN))
+
+    assert "✅ **A small request**" in streamed
+    assert streamed.strip() == whole["choices"][0]["message"]["content"].strip()
+    assert "/check" not in str([request.body for request in sim.requests])
+
+
+async def test_others_talk_to_the_model(pipe: Pipe, sim: Simulator) -> None:
+    """Whatever they write."""
+    await chunks_of(pipe, chat("/check"), **NATIVE)
+
+    assert "/check" in str(sim.requests[-1].body["input"])
+
+
+async def test_a_command_in_the_middle_is_text(pipe: Pipe, sim: Simulator) -> None:
+    """A check is a message of its own."""
+    await chunks_of(pipe, chat("What does /check do?"), **asked_by(ADMIN))
+
+    assert "/check" in str(sim.requests[-1].body["input"])
+
+
+async def test_a_switch_of_the_composer_holds_for_its_message(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The filter tells it in the metadata; the next message is as before."""
+    told = {"version": 1, "web_search": True, "thinking": "low"}
+    await chunks_of(pipe, chat("Hi"), **asked_by(USER, openai_responses=told))
+    await chunks_of(pipe, chat("Hi"), **asked_by(USER))
+
+    switched, plain = (request.body for request in sim.requests[-2:])
+    assert switched["reasoning"]["effort"] == "low"
+    assert [tool["type"] for tool in switched["tools"]] == ["web_search"]
+    assert "tools" not in plain
+    assert "effort" not in plain["reasoning"]
+
+
+async def test_what_users_may_not_change(pipe: Pipe, sim: Simulator) -> None:
+    """Their settings stand, but do not count."""
+    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "verbosity"})
+    own = UserValves(REASONING_EFFORT="low", VERBOSITY="low")
+    await chunks_of(pipe, chat("Hi"), **asked_by({**USER, "valves": own}))
+
+    body = sim.requests[-1].body
+    assert body["text"]["verbosity"] == "low"
+    assert "effort" not in body["reasoning"]
+
+
+async def test_the_last_line_tells_time_and_tokens(pipe: Pipe) -> None:
+    """And the cost, where it is shown; the host adds up what is in the usage."""
+    plain = await chunks_of(pipe, chat("Hi"), **NATIVE)
+    pipe.valves = pipe.valves.model_copy(update={"SHOW_COST": True})
+    priced = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    [line], [dear_line] = closings(plain), closings(priced)
+    assert "tokens" in line
+    assert "$" not in line
+    assert "$" in dear_line
+    [usage] = usages(priced)
+    assert usage["cost"] > 0
+
+
+@pytest.mark.parametrize(("own", "shown"), [("on", True), ("off", False)])
+async def test_a_user_chooses_to_see_the_cost(
+    pipe: Pipe, own: Any, shown: bool
+) -> None:
+    """Whatever the administrator chose."""
+    pipe.valves = pipe.valves.model_copy(update={"SHOW_COST": not shown})
+    user = {**USER, "valves": UserValves(SHOW_COST=own)}
+    [usage] = usages(await chunks_of(pipe, chat("Hi"), **asked_by(user)))
+
+    assert ("cost" in usage) is shown
+
+
+async def test_a_users_service_tier(pipe: Pipe, sim: Simulator) -> None:
+    """Where the administrator lets users change it."""
+    user = {**USER, "valves": UserValves(SERVICE_TIER="flex")}
+    await chunks_of(pipe, chat("Hi"), **asked_by(user))
+    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "service_tier"})
+    await chunks_of(pipe, chat("Hi"), **asked_by(user))
+
+    tiers = [request.body.get("service_tier") for request in sim.requests[-2:]]
+    assert tiers == [None, "flex"]
+
+
+async def test_a_plain_caller_gets_no_status(pipe: Pipe) -> None:
+    """It has nowhere to show one."""
+    chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__={})
+    assert "Finished" not in said(chunks)

@@ -1,0 +1,52 @@
+"""The cost of an answer, shown where it is wanted and known."""
+
+from typing import Any
+
+import pytest
+
+from asked_sample import asked_of, chat
+from openai_responses.endings import COMPLETED
+from openai_responses.run_events import RunEnded
+from openai_responses.usage import Usage
+from owui_manifold.chat_job import prepare_chat
+from owui_manifold.pricing import priced
+from owui_manifold.valves import Valves
+from stand_in_host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+ENDED = RunEnded(COMPLETED, Usage(input=1_000_000, output=0, total=1_000_000))
+
+
+async def cost(ended: RunEnded = ENDED, **given: Any) -> float | None:
+    """Return what is shown for an answer of gpt-5.6-sol."""
+    valves = Valves.model_validate({"API_KEY": "sk-1", **given})
+    return priced(await prepare_chat(asked_of(chat("Hi"), valves)), ended).cost
+
+
+async def test_it_is_shown_where_it_is_wanted(host: StandInHost) -> None:
+    """By the catalog's prices."""
+    assert await cost() is None
+    assert await cost(SHOW_COST=True) == pytest.approx(4.0)
+
+
+async def test_own_prices_win(host: StandInHost) -> None:
+    """For the model that is named."""
+    own = '{"gpt-5.6-sol": {"input": 1, "output": 1}}'
+    given: dict[str, Any] = {"SHOW_COST": True, "CUSTOM_MODEL_PRICING_JSON": own}
+    assert await cost(**given) == pytest.approx(1.0)
+
+
+async def test_another_tier_has_other_prices(host: StandInHost) -> None:
+    """Nobody has told them, so nothing is shown."""
+    assert await cost(SHOW_COST=True, SERVICE_TIER="flex") is None
+
+
+async def test_without_usage_there_is_no_cost(host: StandInHost) -> None:
+    """Other servers do not count."""
+    assert await cost(RunEnded(COMPLETED), SHOW_COST=True) is None
+
+
+async def test_prices_that_cannot_be_read(host: StandInHost) -> None:
+    """The answer is there: only the log says what is wrong."""
+    assert await cost(SHOW_COST=True, CUSTOM_MODEL_PRICING_JSON="{") is None

@@ -1,0 +1,90 @@
+"""The files of a tool's result, each where it belongs."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from owui_chat.tool_images import UNREADABLE_IMAGE
+from owui_manifold.result_files import ResultFiles, share_out
+from picture_sample import BMP, JPEG, PIXEL, data_url
+from stand_in_host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+USER = SimpleNamespace(id="user-1", role="user")
+
+
+async def shared_out(host: StandInHost, *files: Any, **more: Any) -> ResultFiles:
+    """What becomes of these files in a stored chat."""
+
+    async def store(url: str) -> str:
+        return await host.results.store(None, url, {}, USER)
+
+    return await share_out(files, store, USER, **{"has_row": True, **more})
+
+
+async def keep_inline(url: str) -> str:
+    """Store nothing, as the host does where it cannot (utils/middleware.py:720)."""
+    return url
+
+
+def picture(url: str) -> dict[str, str]:
+    """A picture among the files of a result."""
+    return {"type": "image", "url": url}
+
+
+async def test_other_files_are_shown_alone(host: StandInHost) -> None:
+    """The model gets the text."""
+    file = {"type": "audio", "url": "/api/v1/files/1/content"}
+
+    found = await shared_out(host, file, {"type": "image"})
+
+    assert found.output("x") == "x"
+    assert found.shown == [file, {"type": "image"}]
+    assert found.stored == []
+
+
+async def test_picture_is_labelled_as_what_it_is(host: StandInHost) -> None:
+    """So that the next turn, which reads the stored file, sends the same bytes."""
+    found = await shared_out(host, picture(data_url(JPEG, "image/png")))
+
+    (part,) = found.for_model
+    assert part["image_url"] == data_url(JPEG, "image/jpeg")
+
+
+async def test_picture_that_nobody_reads_is_told_of(host: StandInHost) -> None:
+    """The API would refuse the whole request; the user sees it all the same."""
+    found = await shared_out(host, picture(data_url(BMP, "image/bmp")), picture(PIXEL))
+
+    output = found.output("A map")
+    assert not isinstance(output, str)
+    text, image = output
+    assert text == {"type": "input_text", "text": f"A map\n{UNREADABLE_IMAGE}"}
+    assert image["image_url"] == PIXEL
+    assert found.shown == [picture("/api/v1/files/file-1/content")]
+    assert [part["image_url"] for part in found.stored] == [
+        "/api/v1/files/file-2/content"
+    ]
+
+
+async def test_picture_of_somebody_else_is_not_read(host: StandInHost) -> None:
+    """A tool names any address it likes."""
+    file_id = host.files.add(JPEG, "secret.jpg", owner="user-2")
+
+    found = await shared_out(host, picture(f"/api/v1/files/{file_id}/content"))
+
+    assert found.for_model == []
+    assert found.output("x") == f"x\n{UNREADABLE_IMAGE}"
+
+
+@pytest.mark.parametrize("has_row", [True, False])
+async def test_bytes_are_never_written_into_a_row(has_row: bool) -> None:
+    """A temporary chat lives in the page alone: there they may stay."""
+    files = [picture(PIXEL), picture(data_url(BMP, "image/bmp"))]
+
+    found = await share_out(files, keep_inline, USER, has_row=has_row)
+
+    assert [part["image_url"] for part in found.for_model] == [PIXEL]
+    assert len(found.stored) == (0 if has_row else 1)
+    assert len(found.shown) == (0 if has_row else 2)

@@ -1,0 +1,193 @@
+"""The valves and the page's switch decide which searches are offered."""
+
+from typing import Any
+
+import pytest
+from openai.types.responses import FileSearchToolParam, WebSearchToolParam
+from pydantic import TypeAdapter
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.models import resolve_model
+from owui_manifold.hosted_tools import NO_HOSTED_TOOLS, HostedTools, hosted_tools
+from owui_manifold.offers import offered_tools
+from owui_manifold.valves import UserValves, Valves
+
+Json = dict[str, Any]
+SWITCHED: Json = {"web_search": True, "voice": False}
+PLAIN = {
+    "type": "web_search",
+    "search_context_size": "medium",
+    "user_location": {"type": "approximate"},
+}
+
+
+def hosted(
+    features: object = None,
+    user: str = "inherit",
+    model: str = "gpt-5.6-sol",
+    **valves: Any,
+) -> HostedTools:
+    """What is offered under these settings."""
+    return hosted_tools(
+        Valves.model_validate(valves),
+        UserValves.model_validate({"WEB_SEARCH": user}),
+        features,
+        resolve_model(model),
+    )
+
+
+def search(**valves: Any) -> Item:
+    """The search of the web that these valves make; the API's own type takes it."""
+    [tool] = hosted(ENABLE_WEB_SEARCH=True, **valves).items
+    TypeAdapter(WebSearchToolParam).validate_python(tool)
+    return tool
+
+
+def test_nothing_is_offered_unasked() -> None:
+    """Searches cost money."""
+    assert hosted() == HostedTools()
+
+
+def test_search_does_not_assume_the_united_states() -> None:
+    """The API would, if nothing were said."""
+    assert search() == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("valve", "page", "user", "searches"),
+    [
+        (True, False, "inherit", True),
+        (False, True, "inherit", True),
+        (False, False, "on", True),
+        (True, True, "off", False),
+        (False, False, "off", False),
+    ],
+)
+def test_who_turns_the_search_on(
+    valve: bool, page: bool, user: str, searches: bool
+) -> None:
+    """The user's own choice wins over the valve and the switch."""
+    tools = hosted({"web_search": page}, user, ENABLE_WEB_SEARCH=valve)
+
+    assert tools.items == ((PLAIN,) if searches else ())
+
+
+def test_switch_stands_for_the_hosts_own_search_where_it_is_not_mapped() -> None:
+    """Then it brings the host's tools, which stay."""
+    mapped, not_mapped = (hosted(SWITCHED, MAP_WEB_SEARCH=on) for on in (True, False))
+
+    assert mapped == HostedTools((PLAIN,), frozenset({"search_web", "fetch_url"}))
+    assert not_mapped == HostedTools()
+    assert hosted(SWITCHED, "off").replaced == mapped.replaced
+
+
+@pytest.mark.parametrize("features", [None, [], "web_search", {"web_search": None}])
+def test_features_that_say_nothing_turn_nothing_on(features: object) -> None:
+    """Callers over plain HTTP send none."""
+    assert hosted(features) == HostedTools()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("Bern", {"city": "Bern"}),
+        (
+            "Bern, BE, CH, Europe/Zurich",
+            {
+                "city": "Bern",
+                "region": "BE",
+                "country": "CH",
+                "timezone": "Europe/Zurich",
+            },
+        ),
+        (" , , CH,", {"country": "CH"}),
+        ('{"country": "CH", "type": "exact", "x": 1}', {"country": "CH"}),
+        ("{}", {}),
+    ],
+)
+def test_location(text: str, place: Json) -> None:
+    """As JSON, as the seed has it, or in order."""
+    tool = search(WEB_SEARCH_USER_LOCATION=text)
+
+    assert tool["user_location"] == {"type": "approximate", **place}
+
+
+@pytest.mark.parametrize("text", ['{"city"', '{"city": 7}', "a, b, c, d, e"])
+def test_location_that_is_none_gives_a_sentence(text: str) -> None:
+    """Before anything is sent."""
+    with pytest.raises(InvalidRequest, match="WEB_SEARCH_USER_LOCATION"):
+        search(WEB_SEARCH_USER_LOCATION=text)
+
+
+def test_domains_are_those_of_copied_addresses() -> None:
+    """The API wants them without a scheme; each once."""
+    text = "openai.com, https://pubmed.example/about, openai.com,, "
+
+    tool = search(WEB_SEARCH_ALLOWED_DOMAINS=text, WEB_SEARCH_CONTEXT_SIZE="high")
+
+    assert tool["filters"] == {"allowed_domains": ["openai.com", "pubmed.example"]}
+    assert tool["search_context_size"] == "high"
+
+
+def test_file_search() -> None:
+    """Behind the search of the web, always."""
+    web, files = hosted(
+        ENABLE_WEB_SEARCH=True, FILE_SEARCH_VECTOR_STORES="vs_1, vs_2,"
+    ).items
+
+    TypeAdapter(FileSearchToolParam).validate_python(files)
+    assert web == PLAIN
+    assert files == {"type": "file_search", "vector_store_ids": ["vs_1", "vs_2"]}
+
+
+@pytest.mark.parametrize("model", ["gpt-4.1-nano", "o3-mini", "gpt-4-turbo"])
+def test_model_without_hosted_tools_gets_none(model: str) -> None:
+    """It would refuse the request; the host's own tools stay."""
+    assert hosted(SWITCHED, model=model, ENABLE_WEB_SEARCH=True) == NO_HOSTED_TOOLS
+
+
+@pytest.mark.parametrize("model", ["gpt-7", "my-deployment", "o5", "gpt-4.1"])
+def test_model_that_may_have_them_gets_them(model: str) -> None:
+    """A deployment has any name: the administrator knows."""
+    assert hosted(model=model, ENABLE_WEB_SEARCH=True).items == (PLAIN,)
+
+
+# ---------------------------------------------------------------- among other tools
+
+
+def function(name: str) -> Json:
+    """A tool as the host offers it."""
+    return {"type": "function", "function": {"name": name, "parameters": {}}}
+
+
+def offered(body: Json, tools: HostedTools) -> list[Any]:
+    """The names or types of all tools of a chat."""
+    found = offered_tools(body, resolve_model("gpt-5.6-sol"), Valves(), tools)
+    return [tool.get("name") or tool["type"] for tool in found.items]
+
+
+def test_hosted_tools_come_first_and_replace_the_hosts() -> None:
+    """The same order in every request."""
+    names = ("look", "search_web", "fetch_url", "read")
+    body = {"tools": [function(name) for name in names]}
+
+    assert offered(body, hosted(SWITCHED)) == ["web_search", "look", "read"]
+    assert offered(body, hosted(ENABLE_WEB_SEARCH=True)) == ["web_search", *names]
+
+
+def test_search_of_a_filter_takes_the_place_of_ours() -> None:
+    """It says what it wants of it."""
+    own = {"type": "web_search", "search_context_size": "low"}
+    tools = hosted(ENABLE_WEB_SEARCH=True)
+
+    found = offered_tools(
+        {"extra_tools": [own]}, resolve_model("gpt-5.6-sol"), Valves(), tools
+    )
+
+    assert found.items == [own]
+
+
+def test_hosted_tools_alone_are_offered() -> None:
+    """No function is needed for that."""
+    assert offered({}, hosted(ENABLE_WEB_SEARCH=True)) == ["web_search"]

@@ -1,0 +1,45 @@
+"""The types of the openai package, asked whether they know an event."""
+
+import typing
+from functools import cache
+from typing import Any
+
+from openai import BaseModel
+from openai.types.responses import ResponseStreamEvent
+from pydantic import TypeAdapter
+
+EVENT_CLASSES: dict[str, type[BaseModel]] = {
+    typing.get_args(shape.model_fields["type"].annotation)[0]: shape
+    for shape in typing.get_args(typing.get_args(ResponseStreamEvent)[0])
+}
+
+
+def unknown_fields(value: Any, path: str = "") -> list[str]:
+    """List the fields of a parsed object that its class does not know."""
+    if isinstance(value, BaseModel):
+        extra = [f"{path}.{name}" for name in value.model_extra or {}]
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        return extra + unknown_fields(fields, path)
+    if isinstance(value, dict):
+        named = [(f"{path}.{name}", inner) for name, inner in value.items()]
+        return [found for name, inner in named for found in unknown_fields(inner, name)]
+    if isinstance(value, list):
+        return [found for inner in value for found in unknown_fields(inner, path)]
+    return []
+
+
+@cache
+def adapter_of(type: str) -> TypeAdapter[Any]:
+    """Return the validator for one type of event."""
+    return TypeAdapter(EVENT_CLASSES[type])
+
+
+def check_event(event: dict[str, Any]) -> None:
+    """Raise unless the class for the event's type takes it as it is."""
+    bare = {name: value for name, value in event.items() if name != "obfuscation"}
+    if bare["type"] == "error" and "error" in bare:
+        assert set(bare) == {"type", "sequence_number", "error"}
+        assert set(bare["error"]) == {"type", "code", "message", "param"}
+        return
+    parsed = adapter_of(bare["type"]).validate_python(bare)
+    assert unknown_fields(parsed) == []

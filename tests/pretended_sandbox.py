@@ -1,0 +1,70 @@
+"""Programs of the host in the place of a sandbox, to show what we do with any answer.
+
+None of them runs code of anybody: each does one thing that a broken sandbox may do.
+"""
+
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from toolbox.cells import SandboxMissing
+from toolbox.process_handle import ProcessHandle, start_process
+from toolbox.sandbox_limits import SandboxLimits
+
+CONFINED = {
+    "capabilities": 0,
+    "no_new_privileges": "1",
+    "filtered": "2",
+    "user": 65534,
+    "networks": ["lo"],
+    "namespaces": False,
+}
+"""What a good sandbox tells of itself."""
+
+
+def answering(answer: object) -> str:
+    """Return a program that gives an answer to whatever it is asked."""
+    line = json.dumps(answer)
+    return f"import sys\nsys.stdin.readline()\nprint({line!r})"
+
+
+@dataclass(eq=False)
+class PretendedCell:
+    """A process of the host; `memory` is what it pretends to hold."""
+
+    process: Process
+    handle: ProcessHandle
+    memory: Callable[[], int]
+    closed: bool = False
+
+    async def kill(self) -> None:
+        """End it."""
+        self.handle.kill()
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.handle.close()
+        self.closed = True
+
+
+@dataclass
+class Pretended:
+    """A backend whose cells run a program of ours instead of the one they are given."""
+
+    text: str
+    memory: Callable[[], int] = int
+    name: str = "pretended"
+    missing: str = ""
+    cells: list[PretendedCell] = field(default_factory=list)
+
+    async def open_cell(self, program: str, limits: SandboxLimits) -> PretendedCell:
+        """Start our program."""
+        if self.missing:
+            raise SandboxMissing(self.missing)
+        command = (sys.executable, "-c", self.text)
+        process = await start_process(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        cell = PretendedCell(process, ProcessHandle(process.pid), self.memory)
+        self.cells.append(cell)
+        return cell

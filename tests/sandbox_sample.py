@@ -1,0 +1,120 @@
+"""A real sandbox for tests: bubblewrap, or a failure that says why there is none."""
+
+import json
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolbox.bubblewrap import Bubblewrap, interpreters
+from toolbox.inside import INSIDE
+from toolbox.sandbox import SandboxTools
+from toolbox.sandbox_answers import SandboxAnswer
+from toolbox.sandbox_limits import MEBIBYTE, SandboxLimits
+
+CANARY = "sk-proj-CANARY123"
+TIGHT = SandboxLimits(
+    seconds=20.0,
+    memory=128 * MEBIBYTE,
+    processes=8,
+    disk=8 * MEBIBYTE,
+    file=4 * MEBIBYTE,
+    files=50,
+    output=10_000,
+)
+"""Small enough that every attack meets its limit at once; time is never measured."""
+SHORT = 1.0
+"""Seconds for code that would run for ever."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of code told."""
+
+    answer: SandboxAnswer
+    log: Sequence[str] = ()
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """The JSON that the model gets."""
+        assert self.answer.text.startswith("{"), (self.answer.text, self.log)
+        told: Mapping[str, Any] = json.loads(self.answer.text)
+        return told
+
+    @property
+    def result(self) -> Any:
+        """The value of the last expression of code that ended well."""
+        assert not self.answer.failed, self.answer.text[:2000]
+        return self.told["result"]
+
+
+@dataclass(frozen=True)
+class Chat:
+    """The tools as one chat uses them."""
+
+    tools: SandboxTools
+    name: str = "a chat"
+    log: list[str] = field(default_factory=list)
+
+    async def run(self, code: str, **more: Any) -> Ran:
+        """Run code."""
+        arguments = {"code": code, **more}
+        answer = await self.tools.call(self.name, "python_execute", arguments)
+        return Ran(answer, self.log)
+
+    async def file(self, operation: str, **arguments: str) -> SandboxAnswer:
+        """Use one of the tools for files."""
+        return await self.tools.call(self.name, f"sandbox_fs_{operation}", arguments)
+
+    async def still_works(self) -> bool:
+        """Say whether the next run is as good as any."""
+        return bool((await self.run("6 * 7")).result == 42)
+
+
+@asynccontextmanager
+async def sandboxed(
+    limits: SandboxLimits = TIGHT, wheels: str = ""
+) -> AsyncIterator[Chat]:
+    """Lend a chat with tools that are closed afterwards."""
+    log: list[str] = []
+    backends = [Bubblewrap(python, wheels) for python in interpreters()]
+    tools = SandboxTools(limits, wheels, log.append, backends)
+    try:
+        if not await tools.specs():
+            pytest.fail(
+                "The sandbox is not tested: " + " ".join(log) + " Install it with "
+                "`apt-get install bubblewrap`, on a kernel that lets users make "
+                "namespaces."
+            )
+        yield Chat(tools, log=log)
+    finally:
+        await tools.close()
+    assert sandboxed_processes() == []
+
+
+def sandboxed_processes() -> list[int]:
+    """Return the processes below this one that run in a sandbox, or around one."""
+    parents = dict(_parents())
+    below = {os.getpid()}
+    while found := {one for one, parent in parents.items() if parent in below} - below:
+        below |= found
+    program = INSIDE.encode()[:200]
+    return [one for one in sorted(below) if program in _command(one)]
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Yield each process of the host with its parent."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
+            yield int(name), int(fields[1])
+
+
+def _command(number: int) -> bytes:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    return b""

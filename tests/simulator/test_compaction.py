@@ -1,0 +1,112 @@
+"""A long input is compacted where that was asked for, and read from there on."""
+
+from typing import Any
+
+import pytest
+
+from simulator import Simulator
+
+pytestmark = pytest.mark.asyncio
+
+LONG = {"role": "user", "content": "rain " * 1000}
+MORE = {"role": "user", "content": "Go on"}
+NEW = "gpt-6.2-sol"
+
+
+def managed(threshold: Any = 1000, kind: str = "compaction") -> dict[str, Any]:
+    """A body's wish for compaction."""
+    way = {"type": kind, "compact_threshold": threshold}
+    return {"context_management": [way]}
+
+
+def sent_back(items: list[Any]) -> list[Any]:
+    """Output items without ids and states."""
+    return [
+        {k: v for k, v in item.items() if k not in ("id", "status")} for item in items
+    ]
+
+
+async def test_long_input_is_compacted_first(client: Any) -> None:
+    """An item in front of all others, with events of its own."""
+    heard = await client.stream([LONG], **managed())
+
+    output = heard.events[-1]["response"]["output"]
+    assert [item["type"] for item in output] == ["compaction", "reasoning", "message"]
+    assert output[0]["id"].startswith("cmp_")
+    assert set(output[0]) == {"id", "type", "encrypted_content"}
+    kinds = [event["type"] for event in heard.events]
+    assert kinds.index("response.compaction.compacting") == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "wish"),
+    [
+        ([MORE], managed()),
+        ([LONG], {}),
+        ([LONG], {"context_management": [{"type": "compaction"}]}),
+    ],
+)
+async def test_nothing_is_compacted_otherwise(
+    client: Any, said: Any, wish: dict[str, Any]
+) -> None:
+    """A short input, or one of which nobody said when it is long."""
+    heard = await client.ask(said, **wish)
+
+    assert [item["type"] for item in heard.body["output"]] == ["reasoning", "message"]
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6-sol", NEW])
+@pytest.mark.parametrize("keeps_all", [True, False])
+async def test_what_came_before_is_read_no_more(
+    client: Any, model: str, keeps_all: bool
+) -> None:
+    """Whether it is still sent or not; the reasoning behind it stays readable."""
+    first = await client.ask([LONG], model=model, **managed())
+    output = sent_back(first.body["output"])
+
+    before = [LONG] if keeps_all else []
+    heard = await client.ask([*before, *output, MORE], model=model, **managed())
+
+    assert "I was given 1 reasoning item back" in heard.text
+    assert heard.body.get("input_transformations", []) == []
+    assert heard.body["usage"]["input_tokens"] < 1000
+    assert [item["type"] for item in heard.body["output"]] == ["reasoning", "message"]
+
+
+async def test_compaction_of_another_organisation_is_refused(client: Any) -> None:
+    """It is sealed as reasoning is."""
+    first = await client.ask([LONG], **managed())
+    output = sent_back(first.body["output"])[:1]
+
+    heard = await client.post(client.body([*output, MORE]), "sk-simulator-2")
+
+    assert heard.status == 400
+    assert heard.error["code"] == "invalid_encrypted_content"
+
+
+@pytest.mark.parametrize(
+    ("wish", "param"),
+    [
+        (managed(999), "context_management[0].compact_threshold"),
+        (managed(kind="forgetting"), "context_management[0].type"),
+        ({"context_management": [{}]}, "context_management[0].type"),
+    ],
+)
+async def test_impossible_wishes_are_refused(
+    client: Any, wish: dict[str, Any], param: str
+) -> None:
+    """By the name of what is wrong."""
+    heard = await client.post(client.body([MORE], **wish))
+
+    assert heard.status == 400
+    assert heard.error["param"] == param
+
+
+async def test_azure_does_not_compact(client: Any) -> None:
+    """It does not know the parameter."""
+    async with Simulator("azure") as azure:
+        client.simulator = azure
+        heard = await client.post(client.body([MORE], **managed()))
+
+    assert heard.status == 400
+    assert heard.error["param"] == "context_management"

@@ -1,0 +1,145 @@
+"""Pictures, code and files of the stand-in."""
+
+import base64
+from typing import Any
+
+import pytest
+from openai import AsyncOpenAI, NotFoundError
+
+from package_types import check_event
+from simulator.containers import CONTAINER, EXPIRED, TABLE, TABLE_FILE
+from simulator.pictures import picture
+from simulator.scenarios_made import MADE_SCENARIOS
+
+pytestmark = pytest.mark.asyncio
+
+DRAW: dict[str, Any] = {"type": "image_generation", "partial_images": 2}
+RUN = {"type": "code_interpreter", "container": {"type": "auto"}}
+FUNCTION = {
+    "type": "function",
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {}},
+    "strict": False,
+}
+OUTPUTS = ["code_interpreter_call.outputs"]
+
+
+def kinds(heard: Any) -> list[str]:
+    """Return the types of the items of an answer."""
+    return [item["type"] for item in heard.body["output"]]
+
+
+@pytest.mark.parametrize("name", [one.name for one in MADE_SCENARIOS])
+@pytest.mark.parametrize("include", [OUTPUTS, []])
+async def test_events_are_the_packages(
+    client: Any, name: str, include: list[str]
+) -> None:
+    """Every event is one that the openai package knows, with outputs and without."""
+    tools = [DRAW, RUN, FUNCTION]
+    heard = await client.stream(f"sim:{name}", tools=tools, include=include)
+
+    for event in heard.events:
+        check_event(event)
+    assert heard.events[-1]["type"] == "response.completed"
+
+
+@pytest.mark.parametrize("name", [one.name for one in MADE_SCENARIOS])
+async def test_tool_that_is_not_offered_is_not_used(client: Any, name: str) -> None:
+    """The model says that it has none."""
+    assert kinds(await client.ask(f"sim:{name}")) == ["message"]
+
+
+async def test_picture_is_darker_for_each_that_was_given(client: Any) -> None:
+    """So that a test sees what the model was given."""
+    part = {
+        "type": "input_image",
+        "image_url": f"data:image/png;base64,{picture(200)}",
+        "detail": "auto",
+    }
+    given = [
+        {"role": "user", "content": "A disc."},
+        {"role": "user", "content": [part]},
+        {"role": "user", "content": "sim:draw darker"},
+    ]
+    first = await client.ask("sim:draw", tools=[DRAW])
+    second = await client.ask(given, tools=[DRAW])
+
+    drawn = [heard.body["output"][1] for heard in (first, second)]
+    assert [one["result"] for one in drawn] == [picture(200), picture(140)]
+    assert [one["action"] for one in drawn] == ["generate", "edit"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+async def test_as_many_sketches_as_were_asked_for(client: Any, count: int) -> None:
+    """Numbered from zero; none without the parameter."""
+    tool = {**DRAW, "partial_images": count}
+    heard = await client.stream("sim:draw", tools=[tool])
+
+    sketches = [e for e in heard.events if e["type"].endswith(".partial_image")]
+    assert [e["partial_image_index"] for e in sketches] == list(range(count))
+
+
+async def test_outputs_only_for_who_asks(client: Any) -> None:
+    """As `include` says."""
+    without = await client.ask("sim:count", tools=[RUN])
+    with_them = await client.ask("sim:count", tools=[RUN], include=OUTPUTS)
+
+    outputs = [heard.body["output"][1]["outputs"] for heard in (without, with_them)]
+    assert outputs == [None, [{"type": "logs", "logs": "14400000\n"}]]
+
+
+@pytest.mark.parametrize(
+    ("tool", "param"),
+    [
+        ({**DRAW, "partial_images": 4}, "tools[0].partial_images"),
+        ({**DRAW, "partial_images": -1}, "tools[0].partial_images"),
+        ({**DRAW, "output_compression": 101}, "tools[0].output_compression"),
+        ({**DRAW, "quality": "best"}, "tools[0].quality"),
+        ({**DRAW, "style": "x"}, "tools[0].style"),
+        (
+            {**DRAW, "background": "transparent", "output_format": "jpeg"},
+            "tools[0].background",
+        ),
+        ({"type": "code_interpreter"}, "tools[0].container"),
+        ({**RUN, "container": {"type": "manual"}}, "tools[0].container.type"),
+        ({**RUN, "container": "cntr_none"}, "tools[0].container"),
+    ],
+)
+async def test_parameters_that_no_tool_takes(
+    client: Any, tool: dict[str, Any], param: str
+) -> None:
+    """Each is refused by its name."""
+    heard = await client.post(client.body(tools=[tool]))
+
+    assert heard.status in (400, 404)
+    assert heard.error["param"] == param
+
+
+async def test_retired_picture_model(client: Any) -> None:
+    """It was shut down."""
+    heard = await client.post(client.body(tools=[{**DRAW, "model": "gpt-image-1"}]))
+
+    assert (heard.status, heard.error["code"]) == (404, "model_not_found")
+
+
+async def test_files_of_containers(client: Any) -> None:
+    """The openai client fetches one; what is not there is not found."""
+    sim = client.simulator
+    async with AsyncOpenAI(
+        base_url=sim.base_url, api_key=sim.api_key, max_retries=0
+    ) as ai:
+        content = ai.containers.files.content
+        found = await content.retrieve(TABLE_FILE, container_id=CONTAINER)
+        assert found.content == TABLE
+        for file, container in (("cfile_x", CONTAINER), (TABLE_FILE, EXPIRED)):
+            with pytest.raises(NotFoundError):
+                await content.retrieve(file, container_id=container)
+
+
+async def test_pictures_are_pictures() -> None:
+    """They begin and end as PNGs do."""
+    raw = base64.b64decode(picture(90))
+
+    assert raw.startswith(b"\x89PNG\r\n\x1a\n")
+    assert raw[-8:-4] == b"IEND"
+    assert picture(90) != picture(91)

@@ -1,0 +1,159 @@
+"""Pictures and files that the API cannot read get its refusals."""
+
+from typing import Any
+
+import pytest
+
+from picture_sample import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, WEBP, data_url
+
+pytestmark = pytest.mark.asyncio
+
+CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+FORMATS = "['image/jpeg', 'image/png', 'image/gif', 'image/webp']"
+
+
+def image(url: str, **more: Any) -> dict[str, Any]:
+    """A picture in a message."""
+    return {"type": "input_image", "detail": "auto", "image_url": url, **more}
+
+
+def document(content: bytes = PDF, kind: str = "application/pdf") -> dict[str, Any]:
+    """A file in a message."""
+    url = data_url(content, kind)
+    return {"type": "input_file", "filename": "a.pdf", "file_data": url}
+
+
+async def posted(client: Any, *parts: dict[str, Any]) -> Any:
+    """What comes back for a message of these parts."""
+    said = [{"role": "user", "content": [*parts]}]
+    return await client.post(client.body(said))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        image(PIXEL),
+        image(data_url(JPEG, "image/jpeg")),
+        image(data_url(WEBP, "image/webp")),
+        image(data_url(GIF, "image/gif")),
+        image("https://example.com/cat.png"),
+        document(),
+        document(b"a,b", "text/csv"),
+        document(b"PK\x03\x04", DOCX),
+        {"type": "input_file", "file_url": "https://example.com/a.pdf"},
+    ],
+)
+async def test_what_can_be_read(client: Any, part: dict[str, Any]) -> None:
+    """Every format that OpenAI's documentation names."""
+    heard = await posted(client, part)
+
+    assert heard.status == 200, heard.raw
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        data_url(BMP, "image/bmp"),
+        data_url(BMP, "image/png"),
+        data_url(MOVING_GIF, "image/gif"),
+        data_url(b"<svg/>", "image/svg+xml"),
+        "data:image/png;base64,",
+    ],
+)
+async def test_other_pictures(client: Any, url: str) -> None:
+    """The bytes decide, whatever the label says."""
+    heard = await posted(client, image(url))
+
+    assert heard.status == 400
+    assert heard.error["code"] == "invalid_image_format"
+    assert FORMATS in heard.error["message"]
+
+
+@pytest.mark.parametrize(
+    ("part", "param", "got"),
+    [
+        (image("cat.png"), "image_url", "a value with an invalid format"),
+        (
+            image(data_url(PDF, "application/pdf")),
+            "image_url",
+            "unsupported MIME type 'application/pdf'",
+        ),
+        (image("data:image/png;base64,###"), "image_url", "a value that is not"),
+        (
+            {**document(), "file_data": "SGVsbG8="},
+            "file_data",
+            "a value without the 'data:' prefix",
+        ),
+        (
+            document(b"PK", "application/zip"),
+            "file_data",
+            "unsupported MIME type 'application/zip'",
+        ),
+    ],
+)
+async def test_what_is_no_data_url(
+    client: Any, part: dict[str, Any], param: str, got: str
+) -> None:
+    """The refusal says what came instead, and where."""
+    heard = await posted(client, part)
+
+    assert heard.status == 400
+    assert heard.error["code"] == "invalid_value"
+    assert heard.error["param"] == f"input[0].content[0].{param}"
+    assert heard.error["message"].endswith(f"but got {got}.")
+
+
+@pytest.mark.parametrize(
+    ("part", "missing"),
+    [
+        ({"type": "input_image", "detail": "auto"}, "image_url"),
+        ({"type": "input_file", "filename": "a.pdf"}, "file_data"),
+        ({"type": "input_file", "file_data": document()["file_data"]}, "filename"),
+    ],
+)
+async def test_what_is_missing(client: Any, part: dict[str, Any], missing: str) -> None:
+    """A part needs its bytes, and a file its name."""
+    heard = await posted(client, part)
+
+    assert heard.error["param"] == f"input[0].content[0].{missing}"
+    assert heard.error["code"] == "missing_required_parameter"
+
+
+async def test_two_sources_of_one_file(client: Any) -> None:
+    """The bytes or an address, not both."""
+    heard = await posted(client, {**document(), "file_url": "https://example.com/a"})
+
+    assert heard.error["code"] == "mutually_exclusive_parameters"
+
+
+@pytest.mark.parametrize("content", [b"", b"no PDF at all"])
+async def test_file_that_is_not_what_it_says(client: Any, content: bytes) -> None:
+    """Empty, or no PDF."""
+    heard = await posted(client, document(content))
+
+    assert heard.error["code"] == "invalid_file"
+
+
+async def test_too_much(client: Any) -> None:
+    """Files have 50 MB together; pictures are counted."""
+    half = document(bytes(25_000_001), "text/plain")
+
+    large = await posted(client, half, half)
+    many = await posted(client, *[image(PIXEL)] * 1501)
+
+    assert "exceeds the maximum of 50 MB" in large.error["message"]
+    assert many.error["message"].startswith("Too many images in request: 1501.")
+
+
+async def test_outputs_of_tools_are_checked(client: Any) -> None:
+    """A picture in an output has to be one, too."""
+    output = {"type": "function_call_output", "call_id": "call_1"}
+    good = [CALL, {**output, "output": [image(PIXEL)]}]
+    bad = [CALL, {**output, "output": [image(data_url(BMP, "image/bmp"))]}]
+
+    taken = await client.post(client.body(good))
+    refused = await client.post(client.body(bad))
+
+    assert taken.status == 200, taken.raw
+    assert refused.error["code"] == "invalid_image_format"

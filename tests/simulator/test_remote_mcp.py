@@ -1,0 +1,191 @@
+"""Remote servers: what the stand-in takes, refuses and says of them."""
+
+from typing import Any
+
+import pytest
+
+from package_types import check_event
+from simulator.catalogue import SCENARIOS
+from simulator.scenarios_mcp import MCP_SCENARIOS
+from simulator.transcripts import NOT_STORED, answers_to, play, strip
+
+CLOCKS = {
+    "type": "mcp",
+    "server_label": "clocks",
+    "server_url": "https://clocks.example/mcp",
+}
+DRIVE = {
+    "type": "mcp",
+    "server_label": "drive",
+    "connector_id": "connector_googledrive",
+    "authorization": "token",
+}
+FUNCTION = {
+    "type": "function",
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    "strict": False,
+}
+REQUEST = {
+    "type": "mcp_approval_request",
+    "id": "mcpr_1",
+    "server_label": "clocks",
+    "name": "now",
+    "arguments": "{}",
+}
+RESPONSE = {
+    "type": "mcp_approval_response",
+    "approval_request_id": "mcpr_1",
+    "approve": True,
+}
+USER = {"role": "user", "content": "Go on"}
+
+
+def without(tool: dict[str, Any], name: str) -> dict[str, Any]:
+    """A server's description without one of its fields."""
+    return {key: value for key, value in tool.items() if key != name}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "tool",
+    [
+        CLOCKS,
+        DRIVE,
+        {**CLOCKS, "allowed_tools": ["now"], "headers": {"X-Key": "secret"}},
+        {**CLOCKS, "allowed_tools": {"read_only": True, "tool_names": ["now"]}},
+        {**CLOCKS, "require_approval": "never", "server_description": "tells the time"},
+        {**CLOCKS, "require_approval": {"never": {"tool_names": ["now"]}}},
+        {**CLOCKS, "require_approval": {"always": {"read_only": False}}},
+    ],
+)
+async def test_servers_that_are_described_well(
+    client: Any, tool: dict[str, Any]
+) -> None:
+    """Every form that the types allow is taken."""
+    heard = await client.post(client.body(tools=[tool]))
+
+    assert heard.status == 200, heard.raw
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        ([without(CLOCKS, "server_label")], "'tools[0].server_label'"),
+        ([without(CLOCKS, "server_url")], "'tools[0].server_url'"),
+        ([without(DRIVE, "authorization")], "'tools[0].authorization'"),
+        ([{**CLOCKS, "server_label": "my clocks"}], "does not match pattern"),
+        ([{**CLOCKS, "server_label": "1st"}], "does not match pattern"),
+        ([{**CLOCKS, "server_label": "x" * 65}], "does not match pattern"),
+        ([{**CLOCKS, **DRIVE}], "Mutually exclusive"),
+        ([{**CLOCKS, "server_url": "clocks.example"}], "Expected a valid URL"),
+        ([CLOCKS, {**CLOCKS, "server_label": "Clocks"}], "Duplicate server_label"),
+        ([{**CLOCKS, "require_approval": "sometimes"}], "'never'"),
+        ([{**CLOCKS, "require_approval": {"ask": {}}}], "require_approval.ask"),
+        ([{**CLOCKS, "allowed_tools": "now"}], "allowed_tools"),
+        ([{**CLOCKS, "url": "https://clocks.example"}], "'tools[0].url'"),
+        ([{**DRIVE, "connector_id": "connector_fax"}], "'connector_fax'"),
+    ],
+)
+async def test_servers_that_are_described_badly(
+    client: Any, tools: list[Any], words: str
+) -> None:
+    """The first mistake is named."""
+    heard = await client.post(client.body(tools=tools))
+
+    assert heard.status == 400
+    assert words in heard.error["message"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([REQUEST], "do not have an approval: mcpr_1."),
+        ([RESPONSE], "No open MCP approval request"),
+        ([RESPONSE, REQUEST], "No open MCP approval request"),
+        ([REQUEST, RESPONSE, RESPONSE], "No open MCP approval request"),
+        ([without(REQUEST, "id"), RESPONSE], "'input[1].id'"),
+        ([without(RESPONSE, "approve")], "'input[1].approve'"),
+    ],
+)
+async def test_approvals_come_in_pairs(
+    client: Any, items: list[Any], words: str
+) -> None:
+    """A request with its id, then its one answer."""
+    heard = await client.post(client.body([USER, *items]))
+
+    assert heard.status == 400
+    assert words in heard.error["message"]
+
+
+@pytest.mark.parametrize(
+    "name", [one.name for one in MCP_SCENARIOS if one.name not in NOT_STORED]
+)
+def test_every_event_is_one_that_the_package_knows(name: str) -> None:
+    """Also in the responses that follow the answers of the client."""
+    for answer in play(name):
+        for event in answer.events:
+            check_event(event)
+
+
+@pytest.mark.asyncio
+async def test_the_tools_are_listed_once(client: Any) -> None:
+    """While the list is in the input it is not fetched again."""
+    said = {"role": "user", "content": "sim:mcp"}
+    first = await client.ask([said], tools=[CLOCKS])
+    listed = strip(first.body["output"][0])
+    second = await client.ask([said, listed, said], tools=[CLOCKS])
+
+    assert listed["type"] == "mcp_list_tools"
+    kinds = [item["type"] for item in second.body["output"]]
+    assert kinds == ["reasoning", "mcp_call", "message"]
+
+
+@pytest.mark.asyncio
+async def test_a_call_that_is_sent_back_is_not_read(client: Any) -> None:
+    """It is taken, costs nothing, and what it said is unknown."""
+    call = {
+        "type": "mcp_call",
+        "id": "mcp_1",
+        "server_label": "clocks",
+        "name": "now",
+        "arguments": "{}",
+        "output": "noon " * 500,
+    }
+    bare = await client.ask([USER], tools=[CLOCKS])
+    given = await client.ask([call, USER], tools=[CLOCKS])
+
+    tokens = [one.body["usage"]["input_tokens"] for one in (bare, given)]
+    assert tokens[0] == tokens[1]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("approve", [True, False])
+async def test_an_approval_decides_about_the_call(client: Any, approve: bool) -> None:
+    """The call is made after a yes, under the id of its request; after a no it is not."""
+    said = {"role": "user", "content": "sim:mcp-approval"}
+    first = await client.ask([said], tools=[CLOCKS])
+    output = first.body["output"]
+    answers = [{**one, "approve": approve} for one in answers_to(output)]
+    sent = [strip(item) for item in output]
+    second = await client.ask([said, *sent, *answers], tools=[CLOCKS])
+
+    calls = [one for one in second.body["output"] if one["type"] == "mcp_call"]
+    request = output[-1]["id"]
+    assert [one["approval_request_id"] for one in calls] == [request] * approve
+
+
+@pytest.mark.asyncio
+async def test_questions_stand_beside_calls(client: Any) -> None:
+    """Two questions and a function call come in one response."""
+    heard = await client.ask("sim:mcp-approvals", tools=[CLOCKS, FUNCTION])
+
+    kinds = [item["type"] for item in heard.body["output"]]
+    assert kinds[2:] == ["mcp_approval_request"] * 2 + ["function_call"]
+
+
+def test_the_scenarios_are_in_the_catalogue() -> None:
+    """Each can be asked for by its name."""
+    assert all(SCENARIOS[one.name] is one for one in MCP_SCENARIOS)

@@ -1,0 +1,51 @@
+"""The table of wishes is read from the page's own words."""
+
+from pathlib import Path
+
+import pytest
+
+import directives
+from owui_chat.directives import words_digest
+
+CHUNK = 'const a={"Add Details":"D\\u00e9tails","More Concise":"","More":x};'
+
+
+def test_words_of_a_page() -> None:
+    """As the page shows them; without a translation it speaks English."""
+    assert directives.words("Add Details", [CHUNK]) == {"Add Details", "Détails"}
+    assert directives.words("More Concise", [CHUNK]) == {"More Concise"}
+
+
+def test_table_has_the_digests_in_order() -> None:
+    """The same bytes for the same pages, whatever the order of the files."""
+    other = CHUNK.replace("D\\u00e9tails", "Dettagli")
+    made = directives.module([CHUNK, other])
+
+    assert made == directives.module([other, CHUNK])
+    digests = sorted(map(words_digest, ["Add Details", "Détails", "Dettagli"]))
+    assert f'DETAILED = """\n{" ".join(digests)}\n"""' in made
+
+
+def test_only_chunks_with_words_are_read(tmp_path: Path) -> None:
+    """In every host that is installed."""
+    folder = tmp_path / directives.CHUNKS.replace("*", "1") / "chunks"
+    folder.mkdir(parents=True)
+    (folder / "a.js").write_text(CHUNK, "utf-8")
+    (folder / "b.js").write_text("export {}", "utf-8")
+
+    assert list(directives.chunks(tmp_path)) == [CHUNK]
+
+
+def test_changed_words_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The check fails, and says what to run; running it writes the table."""
+    table = tmp_path / "directive_words.py"
+    table.write_text("", "utf-8")
+    monkeypatch.setattr(directives, "TABLE", table)
+    monkeypatch.setattr(directives, "ROOT", tmp_path)
+
+    assert directives.main(["--check"]) == 1
+    assert "python scripts/directives.py" in capsys.readouterr().out
+    assert directives.main([]) == 0
+    assert directives.main(["--check"]) == 0

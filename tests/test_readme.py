@@ -1,0 +1,100 @@
+"""The README says what the code says."""
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+import readme
+from owui_manifold.valves import UserValves, Valves
+
+
+class Sample(BaseModel):
+    """Settings of every kind of default."""
+
+    WHERE: str = Field(default="", description="Where it is.")
+    MODE: Literal["a", "b"] = Field(default="a", description="Either a|b.")
+    MANY: int = Field(default=3, description="How many.")
+    NEW: bool = Field(default=True, description="Whether it is new.")
+
+
+def test_a_table_has_a_row_for_each_setting() -> None:
+    """Name, default and the words of the settings page."""
+    assert readme.valves_table(Sample) == (
+        "| Valve | Default | What it does |\n"
+        "| --- | --- | --- |\n"
+        "| `WHERE` | empty | Where it is. |\n"
+        "| `MODE` | `a` | Either a\\|b. |\n"
+        "| `MANY` | `3` | How many. |\n"
+        "| `NEW` | on | Whether it is new. |\n"
+    )
+
+
+def test_a_sentence_stands_once_with_all_that_leads_to_it() -> None:
+    """Codes, statuses and kinds; dots where the words of one answer stand."""
+    same = "It failed{code}. Try {model}."
+    sentences = {
+        "failed": {"busy": same, "": "It failed."},
+        "refused": {"429": same, "5": "HTTP {status}{param}."},
+        "idle_timeout": {"": "Too|slow."},
+    }
+
+    assert readme.sentences_table(sentences) == (
+        "| The page says | It comes when |\n"
+        "| --- | --- |\n"
+        "| It failed (…). Try …. | failed `busy`, HTTP 429 |\n"
+        "| It failed. | failed, all others |\n"
+        "| HTTP … (…). | HTTP 5xx |\n"
+        "| Too\\|slow. | idle timeout |\n"
+    )
+
+
+def test_only_the_tables_change() -> None:
+    """What stands around them is the author's."""
+    text = "Before\n<!-- table t -->\nold\n<!-- end -->\nafter\n"
+    changed = readme.with_tables(text, {"t": "new\n"})
+    assert changed == "Before\n<!-- table t -->\nnew\n<!-- end -->\nafter\n"
+
+
+def test_an_unknown_table_is_an_error() -> None:
+    """A misspelt name would never be brought up to date."""
+    with pytest.raises(KeyError):
+        readme.with_tables("<!-- table t -->\n<!-- end -->", {})
+
+
+def test_the_readme_is_current() -> None:
+    """Every table of it, and every table is in it."""
+    text = readme.README.read_text("utf-8")
+    assert all(f"<!-- table {name} -->" in text for name in readme.tables())
+    assert readme.main(["--check"]) == 0
+
+
+def test_a_changed_default_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The check fails, and says what to run."""
+    text = readme.README.read_text("utf-8")
+    stale = text.replace("| `MAX_RETRIES` | `1` |", "| `MAX_RETRIES` | `2` |")
+    assert stale != text
+    copy = tmp_path / "README.md"
+    copy.write_text(stale, "utf-8")
+    monkeypatch.setattr(readme, "README", copy)
+
+    assert readme.main(["--check"]) == 1
+    assert "python scripts/readme.py" in capsys.readouterr().err
+    assert readme.main([]) == 0
+    assert copy.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("valves", [Valves, UserValves])
+def test_every_setting_says_what_it_does(valves: type[BaseModel]) -> None:
+    """In a sentence that ends."""
+    for name, field in valves.model_fields.items():
+        assert field.description, name
+        assert field.description.endswith("."), name
+
+
+def test_an_administrator_is_not_drowned() -> None:
+    """At most sixty settings."""
+    assert len(Valves.model_fields) <= 60

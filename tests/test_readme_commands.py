@@ -1,0 +1,106 @@
+"""What the README says can be typed, clicked and looked at."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[[^]]*\]\(([^)]+)\)")
+LARGEST_PICTURE = 200_000
+STARTED = {
+    "bash scripts/demo": ("--help", "--keep-data"),
+    "bash scripts/test": ("--version", "pytest alone runs"),
+    "bash scripts/screenshots": ("--help", "pictures"),
+}
+"""Commands that take their time: arguments with which they end soon, and a word that
+they say then."""
+ELSEWHERE = {
+    ".venv/bin/python scripts/bundle.py --check": (
+        "tests/test_bundle.py::test_check_names_the_stale_file_and_writes_nothing"
+    ),
+    ".venv/bin/python scripts/readme.py --check": (
+        "tests/test_readme.py::test_the_readme_is_current"
+    ),
+    ".venv/bin/python scripts/bench/all.py --quick": (
+        "tests/test_bench.py::test_the_other_benchmarks_run"
+    ),
+    "cd scripts && ../.venv/bin/python -m simulator": (
+        "tests/test_bench.py::test_tiny_load_leaves_nothing_behind"
+    ),
+}
+"""Commands that another test runs."""
+
+
+def commands() -> set[str]:
+    """Every line of the README's blocks for a shell, without its comment."""
+    blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
+    lines = (
+        line.split(" # ")[0].strip() for block in blocks for line in block.split("\n")
+    )
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def test_every_command_is_run_by_a_test() -> None:
+    """A new one belongs in one of the lists above, an old one out of it."""
+    assert commands() == STARTED.keys() | ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("named", sorted(set(ELSEWHERE.values())))
+def test_the_named_test_is_there(named: str) -> None:
+    """A renamed test would leave a command without one."""
+    file, _, name = named.partition("::")
+    assert f"def {name}(" in (ROOT / file).read_text("utf-8")
+
+
+@pytest.mark.parametrize("command", STARTED)
+def test_a_command_starts(command: str) -> None:
+    """The program that its starter names, as that runs it, but for the setting up."""
+    starter = (ROOT / command.removeprefix("bash ")).read_text("utf-8")
+    [program] = re.findall(r'start\.sh" (\w+\.py) "\$@"', starter)
+    argument, said = STARTED[command]
+
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / program, argument],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """To a file of this repository, and to a heading of it where one is named."""
+    for target in LINK.findall(page.read_text("utf-8")):
+        file, _, heading = target.partition("#")
+        if file.startswith("https://"):
+            continue
+        found = (page.parent / file) if file else page
+        assert found.exists(), target
+        if heading:
+            titles = re.findall(r"^#+ (.*)$", found.read_text("utf-8"), re.MULTILINE)
+            assert heading in [slug(title) for title in titles], target
+
+
+def slug(title: str) -> str:
+    """A heading as GitHub puts it into an address."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def test_pictures_are_small_and_shown() -> None:
+    """Each belongs to a page; none is heavy."""
+    pictures = sorted((ROOT / "docs/pictures").glob("*.png"))
+    texts = "".join(page.read_text("utf-8") for page in PAGES)
+
+    assert len(pictures) >= 8
+    assert [one.name for one in pictures if one.name not in texts] == []
+    assert max(one.stat().st_size for one in pictures) <= LARGEST_PICTURE

@@ -1,0 +1,186 @@
+"""The command line for containers, and how they are ended.
+
+No daemon runs here: a program of ours stands in for the client. It notes what it is
+told, and answers in the place of the program that it should start in a container.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretended_sandbox import CONFINED
+from toolbox.containers import Containers
+from toolbox.inside import INSIDE
+from toolbox.sandbox import SandboxTools
+from toolbox.sandbox_limits import SandboxLimits
+from upstream import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+LIMITS = SandboxLimits(memory=1000, disk=100, packages=10, processes=7)
+CLIENT = """#!{python}
+import json, os, signal, sys
+folder = os.path.dirname(sys.argv[0])
+with open(folder + "/told", "a") as told:
+    told.write(json.dumps([sys.argv[1:], dict(os.environ)]) + "\\n")
+if sys.argv[1] == "rm":
+    os.kill(int(open(folder + "/pid").read()), signal.SIGKILL)
+    sys.exit()
+request = json.loads(sys.stdin.readline())
+if request["operation"] == "describe":
+    print({confined!r})
+elif request["code"] == "endless":
+    with open(folder + "/new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(folder + "/new", folder + "/pid")
+    signal.pause()
+else:
+    print(json.dumps({{"stdout": request["code"], "stderr": "", "result": "", "status": 0}}))
+    print("[]")
+"""
+
+
+@dataclass(frozen=True)
+class Client:
+    """The stand-in: where it is, and what it was told."""
+
+    folder: Path
+    name: str
+
+    def told(self) -> list[tuple[list[str], dict[str, str]]]:
+        """Return the arguments and the environment of each start."""
+        lines = (self.folder / "told").read_text().splitlines()
+        return [
+            (arguments, environment)
+            for arguments, environment in map(json.loads, lines)
+        ]
+
+    def tools(self, wheels: str = "") -> SandboxTools:
+        """Return tools that use it."""
+        return SandboxTools(
+            LIMITS, wheels, print, [Containers(self.name, "an/image:1", wheels)]
+        )
+
+
+@pytest.fixture(params=["docker", "podman"])
+def client(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Client:
+    """A client for containers on the PATH of this server."""
+    path = tmp_path / request.param
+    path.write_text(CLIENT.format(python=sys.executable, confined=json.dumps(CONFINED)))
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-CANARY123")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///run/docker.sock")
+    return Client(tmp_path, request.param)
+
+
+def options(arguments: list[str]) -> dict[str, Any]:
+    """Return the options of a command with their values, lists where they repeat."""
+    image = arguments.index("an/image:1")
+    found: dict[str, Any] = {}
+    words = iter(arguments[1:image])
+    for word in words:
+        flag = word in {"--rm", "--interactive", "--read-only"} or "=" in word
+        found.setdefault(word, []).append(True if flag else next(words))
+    return {key: value[0] if len(value) == 1 else value for key, value in found.items()}
+
+
+async def test_container_is_closed(client: Client) -> None:
+    """No network, nothing to write, no rights, limits; not a word of the server's."""
+    tools = client.tools()
+    answer = await tools.call("a chat", "python_execute", {"code": "hello"})
+    await tools.close()
+
+    assert json.loads(answer.text)["stdout"] == "hello"
+    for arguments, environment in client.told():
+        found = options(arguments)
+        assert found.pop("--name").startswith("sandbox-")
+        assert found.pop("--http-proxy=false", None) is (
+            True if client.name == "podman" else None
+        )
+        room = "rw,exec,nosuid,nodev,size=100,mode=700,uid=65534,gid=65534"
+        assert found == {
+            "--rm": True,
+            "--interactive": True,
+            "--pull": "never",
+            "--network": "none",
+            "--read-only": True,
+            "--cap-drop": "ALL",
+            "--security-opt": "no-new-privileges",
+            "--ipc": "none",
+            "--log-driver": "none",
+            "--hostname": "sandbox",
+            "--workdir": "/work",
+            "--user": "65534:65534",
+            "--pids-limit": "8",
+            "--memory": "1200",
+            "--memory-swap": "1200",
+            "--tmpfs": [f"/work:{room}", f"/tmp:{room}"],
+            "--env": ["HOME=/tmp", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"],
+        }
+        assert arguments[-4:] == ["python3", "-I", "-c", INSIDE]
+        assert "CANARY" not in json.dumps([arguments, environment])
+        assert environment["DOCKER_HOST"] == "unix:///run/docker.sock"
+
+
+async def test_dependencies_get_a_room_of_their_own(client: Client) -> None:
+    """The administrator's wheels, which can only be read."""
+    tools = client.tools("/srv/wheels")
+    await tools.specs()
+    await tools.close()
+
+    [(arguments, _)] = client.told()
+    found = options(arguments)
+    assert found["--volume"] == "/srv/wheels:/wheels:ro"
+    assert found["--tmpfs"][-1].startswith("/packages:rw,exec,nosuid,nodev,size=10,")
+    assert found["--memory"] == "1210"
+
+
+async def test_cancelled_call_removes_the_container(client: Client) -> None:
+    """To end the client alone would leave it running."""
+    tools = client.tools()
+    call = tools.call("a chat", "python_execute", {"code": "endless"})
+    task = asyncio.create_task(call)
+    await until((client.folder / "pid").exists)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await tools.close()
+
+    _, (started, _), (removed, _) = client.told()
+    assert removed == ["rm", "--force", options(started)["--name"]]
+
+
+async def test_client_that_does_not_start(client: Client) -> None:
+    """It is there, but no program of this machine."""
+    (client.folder / client.name).write_bytes(b"\x7fELF")
+    log: list[str] = []
+    tools = SandboxTools(
+        log=log.append, backends=[Containers(client.name, "an/image:1")]
+    )
+
+    assert await tools.specs() == []
+    assert log[0].endswith(f"{client.name}: it does not start: Exec format error.")
+    await tools.close()
+
+
+async def test_without_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is to be installed."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    log: list[str] = []
+    tools = SandboxTools(log=log.append, backends=[Containers("docker", "an/image:1")])
+
+    assert await tools.specs() == []
+    assert log == [
+        "The tools of the sandbox are not offered: docker: docker is not installed."
+    ]
+    await tools.close()

@@ -1,0 +1,173 @@
+"""A sandbox that breaks: the server waits for nothing, and takes only so much."""
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import PIPE
+from pathlib import Path
+
+import pytest
+
+from pretended_sandbox import Pretended, answering
+from toolbox.bubblewrap_cell import BubblewrapCell
+from toolbox.conversations import KeptArchive, RunStopped, Sandbox
+from toolbox.process_handle import start_process
+from toolbox.replies import SandboxReply, SandboxSilent
+from toolbox.sandbox_limits import SandboxLimits
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+LIMITS = SandboxLimits(seconds=-9.0, disk=1000, output=10)
+"""With the time that we grant for the answer, everything ends after a second."""
+PATIENT = SandboxLimits(seconds=60.0, disk=1000, output=10)
+
+
+async def ask(
+    backend: Pretended, spool: Path, limits: SandboxLimits = PATIENT
+) -> SandboxReply:
+    """Ask a pretended sandbox; nothing of it is left afterwards."""
+    before = len(os.listdir("/proc/self/fd"))
+    try:
+        return await Sandbox(backend, limits).ask({"operation": "x"}, None, spool)
+    finally:
+        [cell] = backend.cells
+        assert cell.process.returncode is not None
+        assert cell.closed
+        assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    """Where the answer goes."""
+    return tmp_path / "spool"
+
+
+async def test_answer_is_read(spool: Path) -> None:
+    """The request is one line with the limits in it."""
+    echo = "import json, sys\nprint(json.dumps({'asked': json.loads(sys.stdin.readline())}))"
+
+    reply = await ask(Pretended(echo), spool)
+
+    assert reply.answer["asked"]["operation"] == "x"
+    assert reply.answer["asked"]["limits"]["disk"] == 1000
+
+
+async def test_workspace_follows_the_request(tmp_path: Path, spool: Path) -> None:
+    """From its place in the file where it was kept; larger than any pipe."""
+    (tmp_path / "kept").write_bytes(b"answer\n" + b"x" * 500_000)
+    count = (
+        "import sys\nsys.stdin.readline()\nprint('{\"n\": %d}' % len(sys.stdin.read()))"
+    )
+    sandbox = Sandbox(Pretended(count), PATIENT)
+
+    reply = await sandbox.ask({}, KeptArchive(tmp_path / "kept", 7), spool)
+
+    assert reply.answer == {"n": 500_000}
+
+
+async def test_deaf_sandbox_answers_all_the_same(tmp_path: Path, spool: Path) -> None:
+    """Whether it reads what it is told is its own affair."""
+    (tmp_path / "kept").write_bytes(b"x" * 500_000)
+    deaf = Sandbox(Pretended("print('{}')"), PATIENT)
+
+    reply = await deaf.ask({}, KeptArchive(tmp_path / "kept", 0), spool)
+
+    assert reply.answer == {}
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("", ""),
+        ("raise SystemExit('no room')", "no room"),
+        ("import sys\nsys.stderr.write('x' * 9_000)", "x" * 100),
+        ("import os\nos.kill(os.getpid(), 9)", ""),
+    ],
+)
+async def test_silence_is_told_with_its_reason(
+    spool: Path, program: str, said: str
+) -> None:
+    """The first words of what the sandbox complained about."""
+    with pytest.raises(SandboxSilent) as caught:
+        await ask(Pretended(program), spool)
+
+    assert str(caught.value).startswith(said)
+    assert len(str(caught.value)) < 5_000
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import signal\nsignal.pause()",
+        "import os, signal\nos.close(0); os.close(2)\nprint('{}', flush=True)\nsignal.pause()",
+        "import sys\nwhile True: sys.stderr.write('x' * 999)",
+    ],
+)
+async def test_sandbox_that_does_not_end_is_ended(spool: Path, program: str) -> None:
+    """Also one that has answered, or that complains for ever."""
+    with pytest.raises(RunStopped, match="it did not end within"):
+        await ask(Pretended(program), spool, LIMITS)
+
+
+async def test_flood_is_ended(spool: Path) -> None:
+    """No more is taken than an honest answer could have."""
+    with pytest.raises(RunStopped, match="it wrote more than fits"):
+        await ask(Pretended("while True: print('x' * 9999)"), spool)
+
+    assert size_of(spool) < 22 << 20
+
+
+def size_of(path: Path) -> int:
+    """Return the length of a file."""
+    return path.stat().st_size
+
+
+async def test_memory_is_watched(spool: Path) -> None:
+    """While it runs, not only once."""
+    sizes = iter([0, 0, PATIENT.memory, PATIENT.memory + 1])
+    backend = Pretended("import signal\nsignal.pause()", lambda: next(sizes))
+
+    with pytest.raises(RunStopped, match="its processes and files held more"):
+        await ask(backend, spool)
+
+
+async def test_memory_of_the_host_is_not_counted() -> None:
+    """Until the sandbox has a root of its own, its processes are not in sight."""
+    process = await start_process(sys.executable, "-c", "input()", stdin=PIPE)
+    told, telling = os.pipe()
+    cell = BubblewrapCell(process, told)
+    sizes = [cell.memory()]
+
+    os.write(telling, json.dumps({"child-pid": process.pid}).encode())
+    os.close(telling)
+    sizes.append(cell.memory())
+
+    await cell.kill()
+    await process.wait()
+    assert [*sizes, cell.memory()] == [0, 0, 0]
+    cell.close()
+
+
+async def test_what_cannot_be_watched_does_not_run(spool: Path) -> None:
+    """A limit that nobody sees is none."""
+
+    def hidden() -> int:
+        raise PermissionError
+
+    with pytest.raises(RunStopped, match="cannot be read on this server"):
+        await ask(Pretended("import signal\nsignal.pause()", hidden), spool)
+
+
+async def test_stopped_sandbox_starts_nothing(spool: Path) -> None:
+    """Also what was on its way when it was stopped."""
+    backend = Pretended(answering({}))
+    sandbox = Sandbox(backend, PATIENT)
+    asking = asyncio.create_task(sandbox.ask({}, None, spool))
+    await asyncio.sleep(0)
+
+    await sandbox.stop()
+
+    with pytest.raises(SandboxSilent):
+        await asking
+    assert [cell.closed for cell in backend.cells] == [True]

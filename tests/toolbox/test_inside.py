@@ -1,0 +1,57 @@
+"""The text that runs in the sandbox is checked like any other source."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolbox.inside import INSIDE
+
+PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        ["black", "--check", "--config", str(PROJECT)],
+        # Imports that only some runs need would cost all of them.
+        ["ruff", "check", "--config", str(PROJECT), "--ignore", "PLC0415,SIM105"],
+        # What comes out of JSON is a dict of anything; `typing` costs 5 ms to import.
+        ["mypy", "--strict", "--allow-any-generics", "--python-version", "3.11"],
+    ],
+    ids=lambda check: check[0],
+)
+def test_program_is_in_order(check: list[str], tmp_path: Path) -> None:
+    """Format, lint, types."""
+    program = tmp_path / "program.py"
+    program.write_text(INSIDE, "utf-8")
+
+    done = subprocess.run(
+        [sys.executable, "-m", *check, str(program)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_program_refuses_to_run_elsewhere() -> None:
+    """It ends all other processes that it can see: only where it is the first."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", INSIDE],
+        input=b'{"operation": "run"}\n',
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr == b"This runs as the first process of a sandbox alone.\n"
+
+
+def test_program_runs_on_older_interpreters() -> None:
+    """Containers bring their own; 3.9 is the oldest that Python still cares for."""
+    compile(INSIDE, "inside", "exec")
+    assert "match " not in INSIDE

@@ -1,0 +1,151 @@
+"""A sandbox is offered only where one was tried and found without a hole."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pretended_sandbox import CONFINED, Pretended, answering
+from toolbox.bubblewrap import Bubblewrap, interpreters
+from toolbox.sandbox import SandboxTools, usual_backends
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def offered(backends: Sequence[Pretended]) -> tuple[int, list[str]]:
+    """Return how many tools are offered, and what the log says."""
+    log: list[str] = []
+    tools = SandboxTools(log=log.append, backends=backends)
+    for _ in range(3):
+        specs = await tools.specs()
+    await tools.close()
+    return len(specs), log
+
+
+HOLES: dict[str, Any] = {
+    "capabilities": 1 << 21,
+    "no_new_privileges": "0",
+    "filtered": "0",
+    "user": 0,
+    "networks": ["lo", "eth0"],
+    "namespaces": True,
+}
+
+
+@pytest.mark.parametrize("hole", HOLES)
+@pytest.mark.parametrize("is_silent", [False, True])
+async def test_hole_speaks_against_a_backend(hole: str, is_silent: bool) -> None:
+    """Each by itself; not to tell is as bad."""
+    told = {**CONFINED, hole: HOLES[hole]}
+    if is_silent:
+        del told[hole]
+
+    number, [line] = await offered([Pretended(answering(told))])
+
+    assert number == 0
+    assert line == (
+        "The tools of the sandbox are not offered: "
+        f"pretended: it does not confine {hole}."
+    )
+
+
+async def test_first_good_backend_is_taken() -> None:
+    """Those behind it are not tried; nothing is logged."""
+    bad = Pretended("", missing="it is not installed")
+    good = Pretended(answering(CONFINED))
+    other = Pretended(answering(CONFINED))
+
+    assert await offered([bad, good, other]) == (6, [])
+    assert (len(good.cells), len(other.cells)) == (1, 0)
+
+
+async def test_reasons_are_told_once() -> None:
+    """One line for an administrator, whatever is asked afterwards."""
+    backends = [
+        Pretended("", name="a", missing="it is not installed"),
+        Pretended("raise SystemExit('no permission')", name="b"),
+        Pretended("", name="c"),
+    ]
+
+    number, log = await offered(backends)
+
+    assert number == 0
+    assert log == [
+        "The tools of the sandbox are not offered: a: it is not installed; "
+        "b: no permission; c: a first run gave no answer."
+    ]
+    assert [len(backend.cells) for backend in backends] == [0, 1, 1]
+
+
+async def test_without_a_sandbox_nothing_runs() -> None:
+    """Not on the bare host, never."""
+    backend = Pretended("", missing="none")
+    tools = SandboxTools(backends=[backend])
+
+    answer = await tools.call("a chat", "python_execute", {"code": "1"})
+
+    assert answer.text == "Error: There is no sandbox on this server."
+    assert backend.cells == []
+    await tools.close()
+    assert await tools.specs() == []
+
+
+async def test_usual_order() -> None:
+    """Bubblewrap before containers; the server's own interpreter before the system's."""
+    names = [backend.name for backend in usual_backends()]
+
+    wrapped = [f"bubblewrap with {python}" for python in interpreters()]
+    assert names == [*wrapped, "docker", "podman"]
+
+
+# ---------------------------------------------------------------- bubblewrap itself
+
+
+@pytest.fixture
+def bwrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A program in the place of bubblewrap that knows none of its options."""
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own ones are private
+        program = Path(folder, "bwrap")
+        program.write_text('#!/bin/sh\necho "Unknown option $1" >&2\nexit 1\n')
+        program.chmod(0o755)
+        program.parent.chmod(0o755)
+        monkeypatch.setenv("PATH", folder)
+        yield program
+
+
+async def wrapped() -> list[str]:
+    """Return what the log says of bubblewrap with this interpreter."""
+    log: list[str] = []
+    tools = SandboxTools(log=log.append, backends=[Bubblewrap(interpreters()[-1])])
+    assert await tools.specs() == []
+    await tools.close()
+    return [line.partition(": ")[2].partition(": ")[2] for line in log]
+
+
+async def test_older_bubblewrap_is_not_used(bwrap: Path) -> None:
+    """One that does not know how to forbid namespaces says so."""
+    assert await wrapped() == ["Unknown option --unshare-user."]
+
+
+async def test_setuid_bubblewrap_is_not_used(bwrap: Path) -> None:
+    """It would run as root, where we could not even end it."""
+    os.chmod(bwrap, 0o4755)
+
+    assert await wrapped() == ["bwrap is setuid root, and so more than it needs to be."]
+
+
+async def test_missing_bubblewrap(bwrap: Path) -> None:
+    """What is to be installed."""
+    os.remove(bwrap)
+
+    assert await wrapped() == ["bwrap is not installed."]
+
+
+async def test_unknown_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a filter there is no sandbox."""
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+
+    assert await wrapped() == ["no filter of system calls is known for riscv64."]

@@ -1,0 +1,301 @@
+"""Code that wants everything: stopped within its limits, and the next call works."""
+
+import asyncio
+import os
+from dataclasses import replace
+
+import pytest
+
+from sandbox_sample import TIGHT, Chat, sandboxed, sandboxed_processes
+from toolbox.sandbox_limits import MEBIBYTE
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+FOLDERS = ("/work", "/tmp", "/dev/shm")
+FORK = """
+import os, signal
+children = 0
+try:
+    while True:
+        if not os.fork():
+            signal.pause()
+        children += 1
+except BlockingIOError:
+    pass
+"""
+
+# ---------------------------------------------------------------- processes
+
+
+async def test_processes_are_counted(chat: Chat) -> None:
+    """At the limit the kernel refuses the next; the code itself is one of them."""
+    assert (await chat.run(FORK + "children")).result == TIGHT.processes - 1
+    assert await chat.still_works()
+
+
+async def test_threads_are_counted(chat: Chat) -> None:
+    """They are processes to the kernel."""
+    code = """
+import threading
+threading.stack_size(1 << 18)  # otherwise memory may be short before threads are
+held, started = threading.Event(), 0
+try:
+    while True:
+        threading.Thread(target=held.wait, daemon=True).start()
+        started += 1
+except RuntimeError:
+    pass
+started
+"""
+    assert (await chat.run(code)).result == TIGHT.processes - 1
+    assert await chat.still_works()
+
+
+async def test_nobody_is_left_behind(chat: Chat) -> None:
+    """Not even who left its session and its parent, and ignores signals."""
+    code = """
+import os, signal
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        for number in range(1, 32):
+            if number not in (signal.SIGKILL, signal.SIGSTOP):
+                signal.signal(number, signal.SIG_IGN)
+        while True:
+            pass
+    os._exit(0)
+os.wait()
+'done'
+"""
+    assert (await chat.run(code)).result == "done"
+    assert sandboxed_processes() == []
+
+
+# ---------------------------------------------------------------- what never ends
+
+ENDLESS = {
+    "loop": "while True: pass",
+    "sleep": "import time\ntime.sleep(10_000)",
+    "fork bomb": "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass",
+    "closed pipes": "import os\nos.close(1); os.close(2); os.close(3)\nwhile True: pass",
+    "stopped": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+    "deaf": (
+        "import signal, time\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass"
+    ),
+}
+
+
+async def test_what_never_ends_is_stopped() -> None:
+    """All at once; nobody is left of any, and each chat goes on."""
+    async with sandboxed(replace(TIGHT, seconds=3.0, at_once=len(ENDLESS))) as first:
+        chats = [replace(first, name=name) for name in ENDLESS]
+        runs = [chat.run(ENDLESS[chat.name]) for chat in chats]
+        for ran in await asyncio.gather(*runs):
+            assert (
+                ran.told["note"] == "The code was stopped: it did not end within 3 s."
+            )
+            assert ran.answer.failed
+        assert sandboxed_processes() == []
+        for chat in chats:
+            assert (await chat.file("list", path=".")).text == "[]"
+
+
+async def test_stopped_run_leaves_what_it_did() -> None:
+    """What was printed and written until then is not lost."""
+    code = (
+        "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(10_000)"
+    )
+    async with sandboxed(replace(TIGHT, seconds=5.0)) as chat:
+        ran = await chat.run(code)
+
+        assert ran.told["stdout"] == "begun\n"
+        assert [file.path.read_text("utf-8") for file in ran.answer.files] == ["x"]
+        assert (await chat.file("read", path="kept")).text == "x"
+
+
+# ---------------------------------------------------------------- memory
+
+
+async def test_memory_of_one_process(chat: Chat) -> None:
+    """The code can even tell what happened."""
+    ran = await chat.run("pieces = []\nwhile True: pieces.append(bytearray(1 << 20))")
+
+    assert "MemoryError" in ran.told["stderr"]
+    assert await chat.still_works()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "bytearray(60 << 20)",
+        "mmap.mmap(-1, 60 << 20)",
+    ],
+)
+async def test_memory_of_all_processes(chat: Chat, kind: str) -> None:
+    """Each stays below the limit of one; the sum is watched."""
+    code = f"""
+import mmap, os, signal
+for _ in range(5):
+    if not os.fork():
+        held = {kind}
+        for place in range(0, len(held), 4096):
+            held[place] = 1
+        signal.pause()
+signal.pause()
+"""
+    ran = await chat.run(code)
+
+    assert ran.answer.failed
+    assert f"more than {TIGHT.memory} bytes of memory" in ran.answer.text
+    assert sandboxed_processes() == []
+    assert await chat.still_works()
+
+
+async def test_memory_of_empty_files(chat: Chat) -> None:
+    """Each costs the kernel memory, though it has no size."""
+    code = (
+        "import os\nfor n in range(10**9): os.close(os.open(f'/tmp/{n}', os.O_CREAT))"
+    )
+
+    ran = await chat.run(code)
+
+    assert f"more than {TIGHT.memory} bytes of memory" in ran.answer.text
+    assert await chat.still_works()
+
+
+async def test_open_files_are_counted(chat: Chat) -> None:
+    """Each could hold what its other end has not read."""
+    ran = await chat.run("import os\npipes = [os.pipe() for _ in range(1000)]")
+
+    assert "Too many open files" in ran.told["stderr"]
+    assert await chat.still_works()
+
+
+# ---------------------------------------------------------------- disk
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+async def test_one_file_is_limited(chat: Chat, folder: str) -> None:
+    """Whether it is written or only made long."""
+    code = f"""
+import os
+sizes = []
+fills = [
+    lambda file: file.write(bytes(1 << 16)),
+    lambda file: os.truncate(file.fileno(), 1 << 40),
+]
+for fill in fills:
+    with open("{folder}/long", "wb", buffering=0) as file:
+        try:
+            while True: fill(file)
+        except OSError as error:
+            print(error.strerror)
+        sizes.append(os.fstat(file.fileno()).st_size)
+os.remove("{folder}/long")
+sizes
+"""
+    ran = await chat.run(code)
+
+    assert ran.result == [TIGHT.file, 0]
+    assert ran.told["stdout"] == "File too large\n" * 2
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+async def test_all_files_are_limited(chat: Chat, folder: str) -> None:
+    """The next run can write again in the folder for temporary files."""
+    code = f"""
+import os
+written = 0
+try:
+    for number in range(100):
+        with open(f"{folder}/{{number}}", "wb", buffering=0) as file:
+            for _ in range(16):
+                written += file.write(bytes(1 << 16))
+except OSError as error:
+    print(error.strerror)
+written
+"""
+    ran = await chat.run(code)
+
+    assert ran.result <= TIGHT.disk
+    assert ran.result > TIGHT.disk - MEBIBYTE
+    assert ran.told["stdout"] == "No space left on device\n"
+    assert await chat.still_works()
+
+
+TOO_MUCH = {
+    "links that count once in there": (
+        "open('0', 'wb').write(bytes(1 << 20))\n"
+        "for n in range(1, 40): os.link('0', str(n))",
+        f"its files have more than {TIGHT.disk} bytes",
+    ),
+    "holes": (
+        "for n in range(40): os.truncate(os.open(str(n), os.O_CREAT | os.O_RDWR), 1 << 20)",
+        f"its files have more than {TIGHT.disk} bytes",
+    ),
+    "names": (
+        "for n in range(1000): open(str(n), 'w').close()",
+        f"it holds more than {TIGHT.files} files and folders",
+    ),
+    "depth": (
+        "for n in range(40): os.mkdir('d' * 200); os.chdir('d' * 200)",
+        "a path in it is too long",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TOO_MUCH)
+async def test_too_much_is_not_kept(chat: Chat, kind: str) -> None:
+    """The workspace is then as it was, and the model is told."""
+    code, said = TOO_MUCH[kind]
+    await chat.run("open('before', 'w').write('x')")
+
+    ran = await chat.run("import os\n" + code)
+
+    assert ran.told["note"] == (
+        f"Nothing was kept of the workspace, because {said}: it is as it was before."
+    )
+    assert ran.answer.files == ()
+    assert (await chat.run("import os\nos.listdir()")).result == ["before"]
+
+
+# ---------------------------------------------------------------- output
+
+
+@pytest.mark.parametrize(
+    ("stream", "code"),
+    [
+        ("stdout", "while True: print('x' * 999)"),
+        ("stderr", "import sys\nwhile True: print('x' * 999, file=sys.stderr)"),
+        ("stdout", "print('x' * 999 * 11)"),
+    ],
+)
+async def test_flood_is_stopped(chat: Chat, stream: str, code: str) -> None:
+    """The model gets the first part."""
+    ran = await chat.run(code)
+
+    assert ran.told[stream].startswith("x" * 999)
+    assert len(ran.told[stream]) == TIGHT.output
+    assert ran.told["note"] == "The code was stopped: it printed more than 10000 bytes."
+    assert await chat.still_works()
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP", "SIGTERM", "SIGINT"])
+async def test_first_process_cannot_be_harmed(chat: Chat, number: str) -> None:
+    """What it has no handler for does not reach it."""
+    ran = await chat.run(f"import os, signal\nos.kill(1, signal.{number})\n'sent'")
+
+    assert ran.result == "sent"
+
+
+async def test_server_holds_nothing_afterwards(chat: Chat) -> None:
+    """No open file, no child: as before the attack."""
+    await chat.run("1")
+    before = len(os.listdir("/proc/self/fd"))
+
+    await chat.run("while True: print('x' * 999)")
+    await chat.run("import os\nos.kill(-1, 9)")
+
+    assert len(os.listdir("/proc/self/fd")) <= before
+    assert sandboxed_processes() == []

@@ -1,0 +1,137 @@
+"""Traps that code lays for the file tools: they work inside, so there is no prey."""
+
+import pytest
+import pytest_asyncio
+
+from sandbox_sample import CANARY, Chat
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+OUTSIDE = "is not in the workspace."
+TRAPS = """
+import os
+os.symlink("/etc", "folder")
+os.symlink("/etc/passwd", "passwd")
+os.symlink("/proc/1/environ", "environ")
+os.symlink("/dev/zero", "zero")
+os.symlink("/", "root")
+os.symlink("loop", "loop")
+os.symlink("../tmp/out", "out")
+os.mkdir("real")
+open("real/file", "w").write("kept")
+os.symlink("real", "alias")
+"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def trapped(chat: Chat) -> Chat:
+    """A chat whose workspace is full of links."""
+    assert not (await chat.run(TRAPS)).answer.failed
+    return chat
+
+
+PATHS = [
+    *("passwd", "folder/passwd", "environ", "zero", "root/etc/passwd", "out"),
+    *("../etc/passwd", "real/../../etc/passwd", "/etc/passwd", "/work/../etc"),
+    *("/proc/self/environ", "/work2/x"),
+]
+
+
+@pytest.mark.parametrize("operation", ["read", "list", "write", "mkdir"])
+async def test_nothing_outside_is_reached(trapped: Chat, operation: str) -> None:
+    """Over links, over `..`, by absolute paths."""
+    more = {"content": CANARY} if operation == "write" else {}
+
+    answers = {path: await trapped.file(operation, path=path, **more) for path in PATHS}
+
+    for path, answer in answers.items():
+        assert answer.failed, path
+        assert answer.text.endswith(OUTSIDE), path
+        assert answer.files == ()
+
+
+@pytest.mark.parametrize("path", ["loop", "loop/x"])
+async def test_link_to_itself_leads_nowhere(trapped: Chat, path: str) -> None:
+    """It is an error, and no endless search."""
+    assert (await trapped.file("read", path=path)).failed
+
+
+async def test_links_inside_are_followed(trapped: Chat) -> None:
+    """They are of use to the code."""
+    assert (await trapped.file("read", path="alias/file")).text == "kept"
+
+
+async def test_removing_a_link_spares_its_target(trapped: Chat) -> None:
+    """Also when a folder full of links goes as a whole."""
+    code = (
+        "import os\nos.makedirs('full/inner')\nos.symlink('/work/real', 'full/inner/l')"
+    )
+    await trapped.run(code)
+
+    answers = [
+        await trapped.file("remove", path=path) for path in ("alias", "root", "full")
+    ]
+
+    assert [answer.text for answer in answers] == ["Removed."] * 3
+    assert (await trapped.file("read", path="real/file")).text == "kept"
+
+
+async def test_removing_over_a_link_reaches_nothing(trapped: Chat) -> None:
+    """The folder above the last part counts."""
+    answer = await trapped.file("remove", path="folder/passwd")
+
+    assert answer.text.endswith(OUTSIDE)
+
+
+async def test_pipe_of_the_code_does_not_block(chat: Chat) -> None:
+    """A FIFO has no writer; it is not kept either."""
+    ran = await chat.run(
+        "import os, socket\nos.mkfifo('pipe')\n"
+        "socket.socket(socket.AF_UNIX).bind('socket')\n1"
+    )
+
+    assert ran.told["note"].startswith("Neither files nor folders, and not kept: [")
+    assert '"pipe"' in ran.told["note"]
+    assert '"socket"' in ran.told["note"]
+    assert (await chat.file("read", path="pipe")).failed
+
+
+async def test_files_and_folders_are_not_mixed_up(chat: Chat) -> None:
+    """What has the name of the other kind stays as it is."""
+    await chat.file("write", path="folder/file", content="kept")
+
+    assert (await chat.file("read", path="folder")).failed
+    assert (await chat.file("write", path="folder", content="x")).failed
+    assert (await chat.file("write", path="folder/file/below", content="x")).failed
+    assert (await chat.file("mkdir", path="folder/file")).failed
+    assert (await chat.file("list", path="folder/file")).failed
+    assert (await chat.file("read", path="folder/file")).text == "kept"
+
+
+async def test_closed_files_and_folders_are_kept(chat: Chat) -> None:
+    """Rights that the code takes away from itself do not hide anything from us."""
+    await chat.run(
+        "import os\nos.mkdir('shut')\nopen('shut/file', 'w').write('kept')\n"
+        "os.chmod('shut/file', 0)\nos.chmod('shut', 0)\nos.chmod('.', 0)"
+    )
+
+    assert (await chat.file("read", path="shut/file")).text == "kept"
+
+
+async def test_odd_names_are_only_names(chat: Chat) -> None:
+    """A name may look like a path, a line, a command; it is no path of the server."""
+    names = ["a\nb.png", "\\..\\x", "-rf", "$(id)", "\x1b[31m", "…", "x" * 255]
+    code = (
+        f"import os\nfor name in {names!r}: open(name, 'w').write('kept')\n"
+        "open(b'\\xff\\xfe', 'w').write('kept')"
+    )
+
+    ran = await chat.run(code)
+
+    shown = {file.name for file in ran.answer.files}
+    assert shown == {
+        *("a_b.png", "\\..\\x", "-rf", "$(id)", "_[31m", "…", "x" * 255, "__"),
+    }
+    assert {file.path.read_text() for file in ran.answer.files} == {"kept"}
+    assert (await chat.run("import os\nlen(os.listdir())")).result == len(names) + 1
+    assert (await chat.file("read", path="a\nb.png")).text == "kept"

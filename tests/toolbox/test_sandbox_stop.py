@@ -1,0 +1,196 @@
+"""The ends of runs that do not end by themselves: cancelled, closed, orphaned."""
+
+import asyncio
+import ctypes
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from sandbox_sample import CANARY, TIGHT, Chat, Ran, sandboxed, sandboxed_processes
+from toolbox.bubblewrap import Bubblewrap, interpreters
+from toolbox.bubblewrap_cell import BubblewrapCell
+from toolbox.sandbox import SandboxTools
+from toolbox.sandbox_limits import SandboxLimits
+from upstream import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ENDLESS = "import os\nopen('written', 'w')\nos.fork()\nwhile True: pass"
+INSIDE = 4
+"""Bubblewrap, the first process inside, and the two of the code."""
+
+
+@asynccontextmanager
+async def running(chat: Chat, code: str = ENDLESS) -> AsyncIterator[asyncio.Task[Ran]]:
+    """Lend a run that is under way."""
+    task = asyncio.create_task(chat.run(code))
+    await until(lambda: len(sandboxed_processes()) == INSIDE)
+    yield task
+    assert task.done()
+
+
+async def test_cancelled_call_ends_the_run(chat: Chat) -> None:
+    """All its processes are gone when the cancellation is through."""
+    async with running(chat) as task:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert sandboxed_processes() == []
+
+    assert (await chat.run("import os\nos.listdir()")).result == []
+
+
+@pytest.fixture
+def adopting() -> Iterator[None]:
+    """Let orphans come to this process, where they are found (prctl(2))."""
+    set_child_subreaper = 36
+    prctl = ctypes.CDLL(None).prctl
+    assert prctl(set_child_subreaper, 1, 0, 0, 0) == 0
+    yield
+    assert prctl(set_child_subreaper, 0, 0, 0, 0) == 0
+
+
+@pytest.mark.usefixtures("adopting")
+async def test_cancelled_at_any_moment(chat: Chat) -> None:
+    """Before it begins, while it is told, while it runs: no process, no open file."""
+    await chat.run("1")
+    before = len(os.listdir("/proc/self/fd"))
+
+    for steps in range(24):
+        task = asyncio.create_task(chat.run(ENDLESS))
+        for _ in range(steps):
+            await asyncio.sleep(0.005 if steps > 16 else 0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert sandboxed_processes() == [], steps
+        assert len(os.listdir("/proc/self/fd")) <= before, steps
+
+    assert await chat.still_works()
+
+
+async def test_bubblewrap_has_no_environment_either(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is the first process inside, the code reads its environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    async with running(chat) as task:
+        seen = [environment_of(number) for number in sandboxed_processes()]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    assert len(seen) == INSIDE
+    assert [CANARY in text or "PATH=" in text for text in seen] == [False] * INSIDE
+
+
+def environment_of(number: int) -> str:
+    """Return the environment with which a process of the host began."""
+    return Path(f"/proc/{number}/environ").read_text()
+
+
+async def test_call_that_waits_can_be_cancelled(chat: Chat) -> None:
+    """For the chat's other run, or for a free place."""
+    async with running(chat) as task:
+        waiting = asyncio.create_task(chat.run("1"))
+        await asyncio.sleep(0)
+        for each in (waiting, task):
+            each.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await each
+
+    assert await chat.still_works()
+
+
+async def test_closing_ends_all_runs() -> None:
+    """Who waits is told; the workspaces are gone, and nothing works any more."""
+    async with sandboxed() as chat:
+        folder = (await chat.run("open('a.txt', 'w')")).answer.files[0].path.parent
+        async with running(chat) as task:
+            queued = asyncio.create_task(chat.run("1"))
+            await asyncio.sleep(0)
+
+            await chat.tools.close()
+
+            answers = [(await task).answer.text, (await queued).answer.text]
+    assert answers == [
+        "Error: The run ended without an answer.",
+        "Error: The sandbox was closed.",
+    ]
+    assert (await chat.run("1")).answer.text == "Error: The sandbox was closed."
+    assert not folder.parent.exists()
+
+
+# ---------------------------------------------------------------- many at once
+
+
+@dataclass
+class Meeting:
+    """Bubblewrap, whose cells wait for each other before they begin."""
+
+    expected: int
+    bubblewrap: Bubblewrap
+    met: asyncio.Event = field(default_factory=asyncio.Event)
+    open: int = 0
+    most: int = 0
+    name = "a meeting"
+
+    async def open_cell(self, program: str, limits: SandboxLimits) -> "MeetingCell":
+        """Open a cell; let all begin when as many as expected are open."""
+        cell = await self.bubblewrap.open_cell(program, limits)
+        self.open += 1
+        self.most = max(self.most, self.open)
+        if self.open == self.expected:
+            self.met.set()
+        await self.met.wait()
+        return MeetingCell(cell, self)
+
+
+class MeetingCell:
+    """A cell that says when it is closed."""
+
+    def __init__(self, cell: BubblewrapCell, meeting: Meeting) -> None:
+        self._cell, self._meeting = cell, meeting
+        self.process, self.memory, self.kill = cell.process, cell.memory, cell.kill
+
+    def close(self) -> None:
+        """Close it."""
+        self._cell.close()
+        self._meeting.open -= 1
+
+
+FORK = """
+import os, signal
+children = 0
+try:
+    while True:
+        if not os.fork():
+            held = bytearray(4 << 20)
+            signal.pause()
+        children += 1
+except BlockingIOError:
+    pass
+children
+"""
+
+
+@pytest.mark.parametrize(("chats", "at_once"), [(20, 20), (12, 3)])
+async def test_many_at_once_stay_within_their_limits(chats: int, at_once: int) -> None:
+    """Each run has as many processes as if it were alone; no more runs than allowed."""
+    bubblewrap = Bubblewrap(interpreters()[-1])
+    meeting = Meeting(1, bubblewrap)
+    tools = SandboxTools(replace(TIGHT, at_once=at_once), "", print, [meeting])
+    assert await tools.specs()
+    meeting.expected, meeting.met = at_once, asyncio.Event()
+
+    runs = [Chat(tools, str(number)).run(FORK) for number in range(chats)]
+    results = [ran.result for ran in await asyncio.gather(*runs)]
+    await tools.close()
+
+    assert results == [TIGHT.processes - 1] * chats
+    assert meeting.most == at_once
+    assert sandboxed_processes() == []

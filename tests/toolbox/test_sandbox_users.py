@@ -1,0 +1,193 @@
+"""The sandbox of a server that is not root, and of one that dies.
+
+The server runs under the system's Python: others may not reach the one of the tests.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox_sample import sandboxed_processes
+from toolbox.bubblewrap import interpreters
+from upstream import until
+
+SOURCES = Path(__file__).resolve().parents[2] / "pipelines" / "toolbox"
+SOMEBODY = 12_345
+SERVER = """
+import asyncio, json, sys
+from toolbox.bubblewrap import Bubblewrap, interpreters
+from toolbox.sandbox import SandboxTools
+from toolbox.sandbox_limits import SandboxLimits
+
+async def serve(codes):
+    limits = SandboxLimits(float(sys.argv[1]), memory=128 << 20, disk=8 << 20, processes=8)
+    backends = [Bubblewrap(python) for python in interpreters()]
+    tools = SandboxTools(limits, "", lambda line: print(line, file=sys.stderr), backends)
+    for code in codes:
+        answer = await tools.call("a chat", "python_execute", {"code": code})
+        assert answer.files == ()
+        print(json.dumps(answer.text), flush=True)
+    await tools.close()
+
+asyncio.run(serve(json.load(sys.stdin)))
+"""
+
+
+@pytest.fixture
+def sources() -> Iterator[str]:
+    """A place for the sources where everybody can read them."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(SOURCES, Path(folder, "toolbox"))
+        Path(folder, "tmp").mkdir()
+        Path(folder, "tmp").chmod(0o777)
+        Path(folder).chmod(0o755)
+        yield folder
+
+
+def start(folder: str, codes: list[str], seconds: int = 3) -> "subprocess.Popen[str]":
+    """Start a server that is nobody special, and let it run codes."""
+    user = SOMEBODY if os.geteuid() == 0 else None
+    process = subprocess.Popen(
+        [str(interpreters()[-1]), "-B", "-c", SERVER, str(seconds)],
+        cwd=folder,
+        user=user,
+        group=user,
+        extra_groups=None if user is None else [],
+        env={"PATH": os.environ["PATH"], "TMPDIR": f"{folder}/tmp"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=sys.stderr,
+        text=True,
+    )
+    assert process.stdin
+    process.stdin.write(json.dumps(codes))
+    process.stdin.close()
+    return process
+
+
+def answers(folder: str, *codes: str) -> list[Any]:
+    """Return what a server answers to codes, and to a harmless one after each."""
+    asked = [each for code in codes for each in (code, "6 * 7")]
+    with start(folder, asked) as process:
+        assert process.stdout
+        told = [json.loads(line) for line in process.stdout]
+    assert process.returncode == 0
+    assert [json.loads(text)["result"] for text in told[1::2]] == [42] * len(codes)
+    return told[::2]
+
+
+def test_walls_are_the_same_for_anybody(sources: str) -> None:
+    """The run has the server's user and nothing of its rights."""
+    [told] = answers(
+        sources,
+        "import os\nstatus = open('/proc/self/status').read()\n"
+        "[os.getuid() > 0, 'CapBnd:\\t0000000000000000' in status,"
+        " os.path.exists('/etc/passwd'), open('/proc/1/environ').read()]",
+    )
+
+    user, no_rights, has_files, environment = json.loads(told)["result"]
+    assert (user, no_rights, has_files) == (True, True, False)
+    assert "PATH" not in environment
+
+
+FORK = """
+import os, signal
+children = 0
+try:
+    while True:
+        if not os.fork():
+            held = bytearray({size} << 20)
+            signal.pause()
+        children += 1
+except BlockingIOError:
+    pass
+children or signal.pause()
+"""
+
+
+def test_limits_are_the_same_for_anybody(sources: str) -> None:
+    """Processes are counted for each run; the sum of their memory can be read."""
+    counted, watched = answers(
+        sources, FORK.format(size=1), FORK.format(size=50) + "signal.pause()"
+    )
+
+    assert json.loads(counted)["result"] == 7
+    assert watched.startswith("Error: The run was stopped, because its processes")
+
+
+OPEN = "import os, signal\npipe = os.open('/proc/1/fd/{}', os.O_WRONLY)\n"
+FORGE = OPEN.format(1) + "os.write(pipe, {!r})\nsignal.pause()"
+FLOOD = OPEN.format(1) + "while True: os.write(pipe, b'x' * 65536)"
+COMPLAIN = (
+    "import os\npipe = os.open('/proc/1/fd/2', os.O_WRONLY | os.O_NONBLOCK)\n"
+    "try:\n    while True: os.write(pipe, b'x' * 65536)\nexcept BlockingIOError: 'full'"
+)
+
+
+def test_answers_of_the_code_itself_do_no_harm(sources: str) -> None:
+    """Here the code has the right to write into the pipes of the first process."""
+    nothing, flooded, complained = answers(
+        sources, FORGE.format(b"nothing\n"), FLOOD, COMPLAIN
+    )
+
+    assert nothing == "Error: The run ended without an answer."
+    assert "it wrote more than fits into the workspace" in flooded
+    assert json.loads(complained)["stdout"] == ""
+
+
+def test_forged_workspace_harms_only_itself(sources: str) -> None:
+    """It cannot be laid out again, so the chat begins with an empty one."""
+    line = b'{"done": 5, "changed": [["/etc/passwd", 0, 900000]]}\n'
+
+    with start(sources, [FORGE.format(line), "1", "6 * 7"]) as server:
+        assert server.stdout
+        told = [json.loads(line) for line in server.stdout]
+
+    assert told[0] == "Error: The sandbox gave an answer that makes no sense."
+    assert told[1].startswith("Error: An earlier run damaged the workspace")
+    assert json.loads(told[2])["result"] == 42
+
+
+@pytest.mark.asyncio
+async def test_dead_server_leaves_nobody_behind(sources: str) -> None:
+    """The kernel ends the run with the server, however that died."""
+    server = start(sources, ["import os\nos.fork()\nwhile True: pass"], seconds=100)
+    assert server.stdout
+    await until(lambda: len(sandboxed_processes()) == 4)
+    left = [Path(f"/proc/{number}") for number in sandboxed_processes()]
+
+    server.kill()
+    server.wait()
+    server.stdout.close()
+
+    await until(lambda: not any(process.exists() for process in left))
+
+
+@pytest.mark.asyncio
+async def test_what_a_dead_server_left_is_removed(sources: str) -> None:
+    """By the next one; what a living one uses stays."""
+    waiting = ["import signal\nsignal.pause()"]
+    dead, living = (start(sources, waiting, seconds=100) for _ in range(2))
+    await until(lambda: len(sandboxed_processes()) == 6)
+    left = set(os.listdir(f"{sources}/tmp"))
+    dead.kill()
+    dead.wait()
+    await until(lambda: len(sandboxed_processes()) == 3)
+
+    assert json.loads(answers(sources, "1")[0])["result"] == 1
+
+    assert len(left) == 2
+    assert len(left & set(os.listdir(f"{sources}/tmp"))) == 1
+    for server in (dead, living):
+        server.kill()
+        server.wait()
+        assert server.stdout
+        server.stdout.close()

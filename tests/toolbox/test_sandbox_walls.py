@@ -1,0 +1,335 @@
+"""What code in the sandbox reaches of the host: nothing, however it tries."""
+
+import errno
+import os
+import platform
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox_sample import CANARY, Chat
+from toolbox.bubblewrap import interpreters
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+
+
+async def refused(chat: Chat, call: str) -> str:
+    """The name of the error with which the kernel answers a call of the C library."""
+    code = f"{LIBC}found = libc.{call}\n[found, ctypes.get_errno()]"
+    returned, number = (await chat.run(code)).result
+    assert returned == -1, call
+    return errno.errorcode[number]
+
+
+# ---------------------------------------------------------------- the network
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A server of the host on its loopback interface."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+async def test_no_network_device(chat: Chat) -> None:
+    """There is the loopback interface of the sandbox alone."""
+    result = (await chat.run("open('/proc/net/dev').read().split('\\n')[2:]")).result
+
+    assert [line.split(":")[0].strip() for line in result if line] == ["lo"]
+
+
+async def test_no_loopback_of_the_host(chat: Chat, listener: socket.socket) -> None:
+    """A server on 127.0.0.1 of the host is not met."""
+    port = listener.getsockname()[1]
+    code = f"import socket\nsocket.create_connection(('127.0.0.1', {port}))"
+
+    ran = await chat.run(code)
+
+    assert "PermissionError" in ran.told["stderr"]
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+async def test_no_names_are_resolved(chat: Chat) -> None:
+    """There is nobody to ask."""
+    ran = await chat.run("import socket\nsocket.getaddrinfo('example.org', 80)")
+
+    assert "gaierror" in ran.told["stderr"]
+
+
+@pytest.mark.parametrize("family", ["AF_INET6", "AF_NETLINK", "AF_PACKET", "AF_VSOCK"])
+async def test_no_other_sockets(chat: Chat, family: str) -> None:
+    """A virtual machine reaches its host over AF_VSOCK, which no namespace hides."""
+    ran = await chat.run(f"import socket\nsocket.socket(socket.{family})")
+
+    assert "PermissionError" in ran.told["stderr"]
+
+
+async def test_no_sockets_without_a_path(chat: Chat) -> None:
+    """The abstract names of the host belong to another namespace."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0{CANARY}")
+        server.listen()
+        code = f"import socket\nsocket.socket(socket.AF_UNIX).connect('\\0{CANARY}')"
+        ran = await chat.run(code)
+
+    assert "ConnectionRefusedError" in ran.told["stderr"]
+
+
+async def test_every_namespace_is_its_own(chat: Chat) -> None:
+    """Network, processes, users, mounts, messages, names, control groups."""
+    kinds = ("net", "pid", "user", "mnt", "ipc", "uts", "cgroup")
+    code = f"import os\n[os.readlink('/proc/self/ns/' + kind) for kind in {kinds}]"
+
+    inside = (await chat.run(code)).result
+
+    outside = [os.readlink(f"/proc/self/ns/{kind}") for kind in kinds]
+    assert [a == b for a, b in zip(inside, outside, strict=True)] == [False] * 7
+
+
+# ---------------------------------------------------------------- files of the host
+
+
+async def test_root_holds_what_python_needs(chat: Chat) -> None:
+    """No home, no settings, no logs, no sources of the server."""
+    code = (
+        "import os\n{path: sorted(os.listdir(path)) for path in ('/', '/etc', '/dev')}"
+    )
+
+    found = (await chat.run(code)).result
+
+    system = {"dev", "etc", "lib", "lib64", "proc", "tmp", "usr", "work"}
+    assert set(found["/"]) <= system | {interpreters()[-1].parts[1]}
+    assert found["/etc"] == ["ld.so.cache"]
+    assert found["/dev"] == ["fd", "null", "random", "shm", "urandom", "zero"]
+
+
+async def test_files_of_the_host_are_not_there(chat: Chat, tmp_path: Path) -> None:
+    """Neither at their paths nor behind the first process."""
+    secret = tmp_path / "secret"
+    secret.write_text(CANARY)
+    paths = [str(secret), "/etc/passwd", "/proc/1/cwd/../etc/passwd", __file__]
+    paths += [f"/proc/1/root{secret}", f"/proc/{os.getpid()}", "/sys", "/usr/bin/su"]
+
+    code = f"import os\n[path for path in {paths!r} if os.path.lexists(path)]"
+
+    assert (await chat.run(code)).result == []
+
+
+async def test_nothing_but_two_folders_can_be_written(chat: Chat) -> None:
+    """Otherwise what they hold would be limited by nothing."""
+    code = """
+import os
+found = set()
+for folder, folders, _ in os.walk("/"):
+    folders[:] = [] if folder == "/proc" else folders
+    try:
+        open(os.path.join(folder, "new"), "w").close()
+        found.add(folder)
+    except OSError:
+        pass
+sorted(found)
+"""
+    assert (await chat.run(code)).result == ["/tmp", "/work"]
+
+
+async def test_code_has_its_own_files_alone(chat: Chat) -> None:
+    """Three streams, where the result goes, and the folder that is listed."""
+    result = (await chat.run("import os\nos.listdir('/proc/self/fd')")).result
+
+    assert sorted(result) == ["0", "1", "2", "3", "4"]
+
+
+async def test_open_files_of_the_server_are_not_inherited(
+    chat: Chat, tmp_path: Path
+) -> None:
+    """Not even those that the server lets its children have."""
+    (tmp_path / "secret").write_text(CANARY)
+    opened = os.open(tmp_path / "secret", os.O_RDONLY)
+    os.set_inheritable(opened, True)
+    code = """
+import glob, os
+def target(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+[target(path) for path in glob.glob("/proc/[0-9]*/fd/*")]
+"""
+    try:
+        targets = (await chat.run(code)).result
+    finally:
+        os.close(opened)
+
+    assert {target.partition(":")[0] for target in targets} <= {
+        *("", "/dev/null", "pipe", "anon_inode"),
+    }
+
+
+# ---------------------------------------------------------------- the environment
+
+
+async def test_environment_of_the_server_is_not_there(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the code's own nor that of any process it can see."""
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    code = """
+import glob, os
+seen = [open(path).read() for path in glob.glob("/proc/[0-9]*/environ")]
+[sorted(os.environ), len(seen), "".join(seen)]
+"""
+    names, processes, seen = (await chat.run(code)).result
+
+    assert set(names) <= {
+        *("HOME", "PWD", "LC_CTYPE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    }
+    assert processes == 2
+    assert CANARY not in seen
+    assert "PATH" not in seen
+
+
+async def test_no_process_of_the_host_is_seen(chat: Chat) -> None:
+    """The first process and the code."""
+    code = (
+        "import os\nsorted(int(name) for name in os.listdir('/proc') if name.isdigit())"
+    )
+
+    assert (await chat.run(code)).result == [1, 2]
+
+
+async def test_host_is_not_named(chat: Chat) -> None:
+    """Its name may say whose it is."""
+    result = (await chat.run("import os\nos.uname().nodename")).result
+
+    assert result == "sandbox" != platform.node()
+
+
+# ---------------------------------------------------------------- rights
+
+
+async def test_no_rights_at_all(chat: Chat) -> None:
+    """No capability, none to be had, a filter, and nobody's name."""
+    code = """
+import os
+lines = dict(line.rstrip(chr(10)).split(":\\t", 1) for line in open("/proc/self/status"))
+rights = [int(lines[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")]
+[rights, lines["NoNewPrivs"], lines["Seccomp"], os.getuid() > 0, os.getgroups()]
+"""
+    assert (await chat.run(code)).result == [[0] * 5, "1", "2", True, []]
+
+
+async def test_small_limits(chat: Chat) -> None:
+    """What no program needs is not there; the server comes first."""
+    code = """
+import os, resource
+names = ("CORE", "MEMLOCK", "MSGQUEUE", "SIGPENDING", "NOFILE")
+[os.nice(0), [resource.getrlimit(getattr(resource, "RLIMIT_" + name)) for name in names]]
+"""
+    nice, limits = (await chat.run(code)).result
+
+    assert nice >= 10
+    assert limits == [[0, 0], [0, 0], [0, 0], [64, 64], [64, 64]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "unshare(0x10000000)",  # CLONE_NEWUSER
+        "unshare(0x00020000)",  # CLONE_NEWNS
+        "unshare(0x40000000)",  # CLONE_NEWNET
+        "setns(os.open('/proc/1/ns/user', 0), 0)",
+        "mount(b'none', b'/tmp', b'tmpfs', 0, None)",
+        "umount2(b'/work', 2)",
+        "chroot(b'/tmp')",
+        "setuid(0)",
+        "setgid(0)",
+    ],
+)
+async def test_no_way_to_more_rights(chat: Chat, call: str) -> None:
+    """No new namespaces, no mounts, no other user."""
+    assert await refused(chat, call) in {"EPERM", "EINVAL", "ENOSPC"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "memfd_create(b'x', 0)",
+        "shmget(0, 4096, 0o1600)",
+        "semget(0, 1, 0o1600)",
+        "msgget(0, 0o1600)",
+        "vmsplice(1, None, 0, 0)",
+        "ptrace(0, 0, 0, 0)",
+        "process_vm_readv(1, None, 0, None, 0, 0)",
+        "socket(40, 1, 0)",
+    ],
+)
+async def test_filter_refuses(chat: Chat, call: str) -> None:
+    """Memory that nobody counts, and the insides of other processes."""
+    assert await refused(chat, call) == "EPERM"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="x86_64 has these calls")
+async def test_calls_of_another_machine_are_deadly(chat: Chat) -> None:
+    """The 32-bit calls have other numbers, which the filter does not know."""
+    code = """
+import ctypes, mmap
+getpid = b"\\xb8\\x14\\x00\\x00\\x00\\xcd\\x80\\xc3"  # mov eax, 20; int 0x80; ret
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(getpid)
+ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+"""
+    ran = await chat.run(code)
+
+    assert ran.told["note"] == "The code was ended by signal 31."
+
+
+async def test_kernel_cannot_be_told_anything(chat: Chat) -> None:
+    """Its settings are those of the host."""
+    code = """
+import os
+def can_be_set(path):
+    try:
+        with open(path, "r+") as setting:
+            same = setting.read()
+            setting.seek(0)
+            setting.write(same)
+        return True
+    except OSError:
+        return False
+paths = ["/proc/1/uid_map"]
+for folder, _, files in os.walk("/proc/sys"):
+    paths += [os.path.join(folder, name) for name in files]
+[len(paths) > 100, [path for path in paths if can_be_set(path)]]
+"""
+    assert (await chat.run(code)).result == [True, []]
+
+
+async def test_no_devices_and_no_setuid_files(chat: Chat) -> None:
+    """None can be made, none are there, and no mount would honour them."""
+    code = """
+import os, stat
+try:
+    os.mknod("disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
+except PermissionError:
+    print("no device")
+mounts = [line.split() for line in open("/proc/self/mountinfo")]
+[fields[4] for fields in mounts if "nosuid" not in fields[5]]
+"""
+    ran = await chat.run(code)
+
+    assert (ran.told["stdout"], ran.result) == ("no device\n", [])
+
+
+async def test_setuid_marks_are_not_kept(chat: Chat) -> None:
+    """A workspace never hands on such a file."""
+    await chat.run("import os\nopen('tool', 'w')\nos.chmod('tool', 0o6755)")
+
+    assert (
+        await chat.run("import os\nos.stat('tool').st_mode & 0o7777")
+    ).result == 0o755

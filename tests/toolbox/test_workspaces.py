@@ -1,0 +1,232 @@
+"""What is kept of the chats, for how long, and what is removed."""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from skipping_loop import run_skipping
+from toolbox.replies import FilePart, SandboxReply
+from toolbox.sandbox_limits import SandboxLimits
+from toolbox.workspace_root import WorkspaceRoot
+from toolbox.workspaces import SandboxClosed, SandboxFile, Workspaces
+
+LIMITS = SandboxLimits(disk=10, idle_seconds=60.0, chats=3)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files, for one test alone."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+async def keep(
+    workspaces: Workspaces, chat: str, text: bytes
+) -> tuple[SandboxFile, ...]:
+    """Let a run of a chat end with a workspace, whose bytes are one file."""
+    async with workspaces.lend(chat) as workspace:
+        with workspace.spool() as spool:
+            spool.write_bytes(b"answer\nmanifest\n" + text)
+            files = workspace.hand_out(spool, [FilePart("dir/a.txt", 16, len(text))])
+            workspace.keep(spool, SandboxReply({}, 7))
+            return files
+
+
+async def kept(workspaces: Workspaces, chat: str) -> bytes | None:
+    """Return what the next run of a chat would be given."""
+    async with workspaces.lend(chat) as workspace:
+        if workspace.archive is None:
+            return None
+        return workspace.archive.path.read_bytes()[workspace.archive.start :]
+
+
+def test_last_workspace_is_kept(folder: Path) -> None:
+    """It replaces the one before; a run without one leaves it."""
+
+    async def scene() -> None:
+        workspaces = Workspaces(LIMITS)
+        await keep(workspaces, "a", b"old")
+        await keep(workspaces, "a", b"new")
+        async with workspaces.lend("a") as workspace:
+            with workspace.spool() as spool:
+                spool.write_bytes(b"refused\n")
+                workspace.keep(spool, SandboxReply({}, None))
+
+        assert await kept(workspaces, "a") == b"manifest\nnew"
+        assert len([text for text in contents(folder) if b"manifest" in text]) == 1
+        assert b"refused\n" not in contents(folder)
+        await workspaces.close()
+
+    run_skipping(scene())
+
+
+def contents(folder: Path) -> list[bytes]:
+    """Return what all files below a folder hold."""
+    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+def folders(folder: Path) -> int:
+    """Return how many workspaces there are."""
+    return sum(path.is_dir() for path in folder.glob("*/*"))
+
+
+def test_idle_workspaces_are_forgotten(folder: Path) -> None:
+    """Counted from their last use."""
+
+    async def scene() -> None:
+        workspaces = Workspaces(LIMITS)
+        await keep(workspaces, "a", b"a")
+        await keep(workspaces, "b", b"b")
+        await asyncio.sleep(40)
+        assert await kept(workspaces, "b") == b"manifest\nb"
+        await asyncio.sleep(40)
+
+        assert [await kept(workspaces, chat) for chat in "ab"] == [None, b"manifest\nb"]
+        await workspaces.close()
+
+    run_skipping(scene())
+
+
+def test_lent_workspace_is_not_idle(folder: Path) -> None:
+    """However long a run takes, or waits for another."""
+
+    async def scene() -> None:
+        workspaces = Workspaces(LIMITS)
+        await keep(workspaces, "a", b"a")
+
+        async def use() -> None:
+            async with workspaces.lend("a"):
+                await asyncio.sleep(100)
+                assert b"manifest\na" in b"".join(contents(folder))
+
+        await asyncio.gather(use(), use())
+        await workspaces.close()
+
+    run_skipping(scene())
+
+
+def test_oldest_of_too_many_are_forgotten(folder: Path) -> None:
+    """Not those that are lent; calls without a chat count as well."""
+
+    async def scene() -> None:
+        workspaces = Workspaces(LIMITS)
+        async with workspaces.lend("lent"):
+            for chat in "abc":
+                await keep(workspaces, chat, b"x")
+            assert await kept(workspaces, "b") == b"manifest\nx"
+            await keep(workspaces, "", b"x")
+
+            assert folders(folder) == LIMITS.chats
+            assert await kept(workspaces, "b") == b"manifest\nx"
+            assert await kept(workspaces, "a") is None
+        await workspaces.close()
+
+    run_skipping(scene())
+
+
+def test_files_that_were_handed_out_are_bounded() -> None:
+    """The newest stay; all of one run fit."""
+
+    async def scene() -> None:
+        workspaces = Workspaces(LIMITS)
+        files = [(await keep(workspaces, "a", b"12345"))[0] for _ in range(3)]
+
+        assert [file.path.exists() for file in files] == [False, True, True]
+        assert files[2].path.read_bytes() == b"12345"
+        await workspaces.close()
+
+    run_skipping(scene())
+
+
+def test_closing_removes_everything(folder: Path) -> None:
+    """Once all have come back; nothing is lent any more."""
+
+    async def scene() -> None:
+        workspaces = Workspaces(LIMITS)
+        await keep(workspaces, "a", b"a")
+        async with workspaces.lend("a"):
+            closing = asyncio.create_task(workspaces.close())
+            await asyncio.sleep(0)
+            waiting = asyncio.create_task(kept(workspaces, "a"))
+            await asyncio.sleep(1)
+            assert not closing.done()
+        await closing
+
+        assert os.listdir(folder) == []
+        for late in (waiting, kept(workspaces, "b")):
+            with pytest.raises(SandboxClosed):
+                await late
+
+    run_skipping(scene())
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a.png", "a.png"),
+        ("../../etc/passwd", "passwd"),
+        ("dir/", "file"),
+        ("a\u202egnp.exe", "a_gnp.exe"),
+        ("\x00\n\ud800", "___"),
+    ],
+)
+def test_names_are_only_for_people(name: str, shown: str) -> None:
+    """The path of the bytes has nothing of the name."""
+
+    async def scene() -> None:
+        workspaces = Workspaces(LIMITS)
+        async with workspaces.lend("a") as workspace:
+            with workspace.spool() as spool:
+                spool.write_bytes(b"x")
+                [file] = workspace.hand_out(spool, [FilePart(name, 0, 1)])
+                assert file.name == shown
+                assert file.path.name.isdigit()
+        await workspaces.close()
+
+    run_skipping(scene())
+
+
+# ---------------------------------------------------------------- the folder
+
+
+def test_root_is_private(folder: Path) -> None:
+    """Nobody else reads what the chats keep."""
+    root = WorkspaceRoot()
+
+    assert root.path.stat().st_mode & 0o077 == 0
+    root.close()
+
+
+def test_what_is_not_ours_is_not_swept(folder: Path) -> None:
+    """A link, a file, a folder with another name, one in use."""
+    living = WorkspaceRoot()
+    target = folder / "target"
+    target.mkdir()
+    (folder / "sandbox-workspaces-link").symlink_to(target)
+    (folder / "sandbox-workspaces-file").touch()
+    foreign = folder / "sandbox-workspaces-foreign"
+    foreign.mkdir()
+    if os.geteuid() == 0:
+        os.chown(foreign, 12_345, 12_345)
+    else:
+        foreign.rmdir()
+    before = set(folder.iterdir())
+
+    WorkspaceRoot().close()
+
+    assert set(folder.iterdir()) == before
+    living.close()
+
+
+def test_abandoned_folder_is_swept(folder: Path) -> None:
+    """A lock that nobody holds says so."""
+    left = folder / "sandbox-workspaces-left"
+    left.mkdir()
+    (left / "kept").touch()
+
+    WorkspaceRoot().close()
+
+    assert not left.exists()
