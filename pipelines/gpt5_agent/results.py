@@ -81,10 +81,9 @@ def _response(value: object) -> str:
 
 
 def _told_part(part: Mapping[str, Any], read_file: ReadFile) -> _Told:
-    mime = str(part.get("mimeType") or "")
     match part["type"]:
         case "text":
-            return _Told(str(part.get("text") or ""))
+            return _Told(_text_at(part, "text"))
         case "json":
             return _Told(_response(part.get("json")))
         case "link":
@@ -92,14 +91,20 @@ def _told_part(part: Mapping[str, Any], read_file: ReadFile) -> _Told:
         case "resource_link":
             return _link(part.get("uri"))
         case "image_link":
-            return _Told(IMAGE_SENT, image=str(part.get("url") or ""))
+            return _Told(IMAGE_SENT, image=_text_at(part, "url"))
         case "file":
-            path = str(part.get("path") or "")
-            return _blob(read_file(path), mime, str(part.get("name") or path))
+            path = _text_at(part, "path")
+            name = _text_at(part, "name") or path
+            return _blob(read_file(path), _text_at(part, "mimeType"), name)
         case "resource":
             return _resource(part.get("resource"))
-    name = str(part.get("name") or "")
-    return _blob(_decoded(part.get("data")), mime or _usual(part["type"]), name)
+    kind = "image/png" if part["type"] == "image" else ""
+    mime = _text_at(part, "mimeType") or kind
+    return _blob(_decoded(part.get("data")), mime, _text_at(part, "name"))
+
+
+def _text_at(part: Mapping[str, Any], key: str) -> str:
+    return str(part.get(key) or "")
 
 
 def _link(url: object) -> _Told:
@@ -111,8 +116,8 @@ def _resource(resource: object) -> _Told:
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _Told(found["text"])
-    mime, name = str(found.get("mimeType") or ""), str(found.get("uri") or "")
-    return _blob(_decoded(found.get("blob")), mime, name)
+    mime, uri = _text_at(found, "mimeType"), _text_at(found, "uri")
+    return _blob(_decoded(found.get("blob")), mime, uri)
 
 
 def _blob(content: bytes, mime: str, name: str) -> _Told:
@@ -133,7 +138,3 @@ def _decoded(data: object) -> bytes:
         return base64.b64decode(str(data or ""), validate=True)
     except (binascii.Error, ValueError):
         raise InvalidRequest("the file is not base64") from None
-
-
-def _usual(kind: str) -> str:
-    return "image/png" if kind == "image" else ""

@@ -7,18 +7,12 @@ own MCP tool, as far as it has them.
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
-from toolbox.server_rows import (
-    McpRow,
-    OpenApiRow,
-    Texts,
-    is_label,
-    row_misfit,
-)
+from toolbox.server_rows import McpRow, OpenApiRow, Texts, is_label, row_misfit
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -91,6 +85,30 @@ class EntryReading:
         )
 
     def _entry(self, given: object) -> ServerEntry:
+        row = self._row(given)
+        token = {"": row.authorization} if row.authorization else {}
+        tokens = [text for _, text in self._revealed("authorization", token)]
+        headers = [("Authorization", f"Bearer {text}") for text in tokens]
+        headers += self._revealed("headers", row.headers)
+        entry = ServerEntry(
+            label=row.server_label,
+            url=row.server_url or "",
+            headers=tuple(headers),
+            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
+            seconds=row.timeout,
+            secrets=(*_hidden(headers, row.headers), *tokens),
+        )
+        if isinstance(row, OpenApiRow):
+            return replace(entry, base_url=row.base_url or "")
+        environment = tuple(self._revealed("env", row.env))
+        return replace(
+            entry,
+            command=tuple(row.command),
+            environment=environment,
+            secrets=(*entry.secrets, *_hidden(environment, row.env)),
+        )
+
+    def _row(self, given: object) -> McpRow | OpenApiRow:
         if not isinstance(given, dict):
             raise _EntryWrong("it is no JSON object")
         said = {key: value for key, value in given.items() if value is not None}
@@ -98,29 +116,9 @@ class EntryReading:
             row = self.row.model_validate(said)
         except ValidationError as error:
             raise _EntryWrong(row_misfit(error)) from None
-        command: tuple[str, ...] = ()
-        typed: Texts = {}
         if isinstance(row, McpRow):
             self._check_target(row)
-            command, typed = tuple(row.command), row.env
-        token = {"": row.authorization} if row.authorization else {}
-        tokens = [text for _, text in self._revealed("authorization", token)]
-        headers = [("Authorization", f"Bearer {text}") for text in tokens]
-        headers += self._revealed("headers", row.headers)
-        environment = tuple(self._revealed("env", typed))
-        known = {*row.headers.values(), *typed.values()}
-        sent = [text for _, text in (*headers, *environment) if text not in known]
-        return ServerEntry(
-            label=row.server_label,
-            url=row.server_url or "",
-            base_url=row.base_url or "" if isinstance(row, OpenApiRow) else "",
-            headers=tuple(headers),
-            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
-            seconds=row.timeout,
-            command=command,
-            environment=environment,
-            secrets=(*sent, *tokens),
-        )
+        return row
 
     def _check_target(self, row: McpRow) -> None:
         if bool(row.server_url) == bool(row.command):
@@ -142,6 +140,12 @@ class EntryReading:
 
 class _EntryWrong(Exception):
     """An entry cannot be used; says why, without a value."""
+
+
+def _hidden(revealed: Iterable[tuple[str, str]], typed: Texts) -> list[str]:
+    """Return the texts that nobody typed: what stood behind a reference."""
+    plain = set(typed.values())
+    return [text for _, text in revealed if text not in plain]
 
 
 def _name_of(row: object) -> str:

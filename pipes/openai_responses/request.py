@@ -123,9 +123,6 @@ def build_request(
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given = read_parameters(body)
     effort = _effort(model, given, settings)
-    passed = {k: v for k, v in given.items() if k in _PASSED_ON}
-    if not _takes_sampling(model, effort):
-        passed = {k: v for k, v in passed.items() if k not in _SAMPLING}
     tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
     fields = {
         "model": model.id,
@@ -138,7 +135,7 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **passed,
+        **_passed_on(model, effort, given),
     }
     try:
         request = ResponsesRequest(**fields)
@@ -146,6 +143,14 @@ def build_request(
         raise InvalidRequest(_first_complaint(error)) from None
     _check_output_tokens(request, model)
     return request
+
+
+def _passed_on(
+    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the caller's own keys that go as they are, if the model takes them."""
+    refused = () if _takes_sampling(model, effort) else _SAMPLING
+    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
 
 def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:

@@ -55,20 +55,20 @@ async def run(
             async for event in events:
                 yield event
         so_far.add_turn(attempts)
-        calls = [item for item in attempts.turn.output if is_call(item)]
         if attempts.ending.is_failure:
-            for call in calls:
-                yield so_far.answered(call, _refused(call, _BROKEN_OFF))
-        if attempts.ending.is_failure or toolset is None:
+            for answered in so_far.broken_off(attempts.turn.output):
+                yield answered
+            break
+        if toolset is None:
             break
         round_ = _Round(attempts.turn.output, toolset, so_far)
         if not round_.asks:
             break
         with line.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
-                async for answered in answers:
-                    yield answered
-        if so_far.is_last_turn or (calls and not toolset.runs_calls):
+                async for event in answers:
+                    yield event
+        if so_far.is_last_turn or round_.leaves_calls:
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
@@ -102,18 +102,25 @@ class _SoFar:
         self.output.append(item)
         return CallAnswered(index, item, answer.failed, answer.card)
 
+    def broken_off(self, output: Sequence[Item]) -> list[CallAnswered]:
+        """Answer the calls of a turn that failed: none of them was run."""
+        calls = [item for item in output if is_call(item)]
+        return [self.answered(call, _refused(call, _BROKEN_OFF)) for call in calls]
+
 
 class _Round:
     """The calls and questions of one turn, each of which is answered, in their order.
 
     `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run.
+    run, `leaves_calls` whether some are for the caller to run.
     """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
     ) -> None:
-        self._calls = [i for i in output if is_call(i)] if toolset.runs_calls else []
+        calls = [item for item in output if is_call(item)]
+        self._calls = calls if toolset.runs_calls else []
+        self.leaves_calls = len(self._calls) < len(calls)
         self.requests = [item for item in output if is_approval_request(item)]
         self._toolset = toolset
         self._so_far = so_far

@@ -16,10 +16,7 @@ from openai_responses.run_events import RunEnded
 from openai_responses.texts import item_texts
 from owui_chat.annotations import chat_annotations
 from owui_chat.chunks import chat_picture, chat_tool_call, finish_reason
-from owui_chat.host_chunks import (
-    error_chunk,
-    host_usage,
-)
+from owui_chat.host_chunks import error_chunk, host_usage
 from owui_chat.links import without_tracking
 
 _GAP = "\n\n"
@@ -79,30 +76,30 @@ def _annotations(ended: RunEnded) -> list[Item]:
 
 
 def _message(ended: RunEnded) -> dict[str, Any]:
+    further = {
+        "reasoning_content": _progress(ended),
+        "annotations": _annotations(ended),
+        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "tool_calls": _open_calls(ended),
+    }
+    said = {"role": "assistant", "content": completion_text(ended)}
+    return said | {name: value for name, value in further.items() if value}
+
+
+def _progress(ended: RunEnded) -> str:
+    """Return what was thought and remarked on the way to the answer."""
     answer = _messages(ended)
-    progress = [
-        text
-        for i in ended.output
-        if is_reasoning(i) or (is_commentary(i) and i not in answer)
-        for _, text in item_texts(i)
+    steps = [
+        item
+        for item in ended.output
+        if is_reasoning(item) or (is_commentary(item) and item not in answer)
     ]
+    texts = (text for item in steps for _, text in item_texts(item) if text)
+    return without_tracking(_GAP.join(texts))
+
+
+def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+    """Return the calls that were left to the caller."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [
-        chat_tool_call(i)
-        for i in ended.output
-        if is_call(i) and i.get("call_id") not in answered
-    ]
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    if any(progress):
-        message["reasoning_content"] = without_tracking(
-            "\n\n".join(filter(None, progress))
-        )
-    cited = _annotations(ended)
-    if cited:
-        message["annotations"] = cited
-    pictures = [chat_picture(i) for i in ended.output if has_picture(i)]
-    if pictures:
-        message["images"] = pictures
-    if calls:
-        message["tool_calls"] = calls
-    return message
+    calls = [item for item in ended.output if is_call(item)]
+    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]

@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bundling.modules import Module
 from bundling.refusals import Refusal
@@ -28,19 +28,25 @@ def _why_not(node: AnyImport, target: Target) -> str:
     if isinstance(node, ast.Import):
         found = (_why_not_module(alias.name, target) for alias in node.names)
         return next(filter(None, found), "")
-    source = node.module or ""
-    ours = source.partition(".")[0] in target.packages
     if node.level:
         return "a relative import; name the module in full"
+    source = node.module or ""
     if source == "__future__":
         return "a __future__ import; the Pipelines server cannot resolve its strings"
-    if any(alias.name == "*" for alias in node.names):
+    return _why_not_names(node.names, source, target)
+
+
+def _why_not_names(names: Sequence[ast.alias], source: str, target: Target) -> str:
+    if any(alias.name == "*" for alias in names):
         return f"a star import from {source}; name what is needed"
-    if ours and any(alias.asname for alias in node.names):
-        return f"an alias for a name of {source}; bundled names keep their own"
-    if source.partition(".")[0] == "open_webui":
+    top = source.partition(".")[0]
+    if top == "open_webui":
         return "open_webui is imported as a module; a missing name must not fail a load"
-    return "" if ours else _why_not_foreign(source, target)
+    if top not in target.packages:
+        return _why_not_foreign(source, target)
+    if any(alias.asname for alias in names):
+        return f"an alias for a name of {source}; bundled names keep their own"
+    return ""
 
 
 def _why_not_module(name: str, target: Target) -> str:

@@ -1,7 +1,7 @@
 """Whether plain values keep the API's limits."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.compacting import check_compaction
@@ -13,7 +13,8 @@ from simulator.schema_check import check_schemas
 
 Body = Mapping[str, Any]
 LONGEST = {"prompt_cache_key": 64, "safety_identifier": 128, "user": 128}
-RANGES = {"temperature": (0, 2), "top_p": (0, 1)}
+Ranges = Mapping[str, tuple[int, int | None]]
+RANGES: Ranges = {"temperature": (0, 2), "top_p": (0, 1)}
 TOOL_NAME = re.compile(r"^[a-zA-Z0-9_-]+$")
 
 
@@ -23,35 +24,32 @@ def check_limits(body: Body, model: ModelFacts) -> None:
         length = len(body.get(name) or "")
         if length > limit:
             raise too_long(name, limit, length)
-    for name, (low, high) in RANGES.items():
-        value = body.get(name)
-        if value is not None and value < low:
-            raise out_of_range(name, "decimal", f">= {low}", value)
-        if value is not None and value > high:
-            raise out_of_range(name, "decimal", f"<= {high}", value)
-    _check_integers(body, model)
+    _check_ranges(body, "decimal", RANGES)
+    _check_ranges(body, "integer", _integer_ranges(model))
     _check_metadata(body.get("metadata") or {})
-    for index, tool in enumerate(body.get("tools") or []):
-        _check_tool(tool, f"tools[{index}]")
-    check_schemas(body.get("tools") or [])
-    check_hosted(body.get("tools") or [])
-    check_servers(body.get("tools") or [])
+    _check_tools(body.get("tools") or [])
     check_compaction(body)
     _check_choice(body)
 
 
-def _check_integers(body: Body, model: ModelFacts) -> None:
-    bounds = {
+def _integer_ranges(model: ModelFacts) -> Ranges:
+    return {
         "max_output_tokens": (16, model.max_output),
         "top_logprobs": (0, 20),
         "max_tool_calls": (1, None),
     }
-    for name, (low, high) in bounds.items():
+
+
+def _check_ranges(body: Body, kind: str, ranges: Ranges) -> None:
+    """Refuse the first number outside its range; None is no upper end."""
+    for name, (low, high) in ranges.items():
         value = body.get(name)
-        if value is not None and value < low:
-            raise out_of_range(name, "integer", f">= {low}", value)
-        if value is not None and high is not None and value > high:
-            raise out_of_range(name, "integer", f"<= {high}", value)
+        if value is None:
+            continue
+        if value < low:
+            raise out_of_range(name, kind, f">= {low}", value)
+        if high is not None and value > high:
+            raise out_of_range(name, kind, f"<= {high}", value)
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:
@@ -67,6 +65,14 @@ def _check_metadata(metadata: Mapping[str, str]) -> None:
             raise too_long("metadata", 64, len(name))
         if len(value) > 512:
             raise too_long(f"metadata.{name}", 512, len(value))
+
+
+def _check_tools(tools: Sequence[Body]) -> None:
+    for index, tool in enumerate(tools):
+        _check_tool(tool, f"tools[{index}]")
+    check_schemas(tools)
+    check_hosted(tools)
+    check_servers(tools)
 
 
 def _check_tool(tool: Body, path: str) -> None:
