@@ -7,14 +7,14 @@ description: Agents over the Responses API, with policies, limits and approvals.
 
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
 
-    openai_responses  items, errors, sentences, endings, usage, run_events, approvals,
-                      endpoint, clock, compat, deadlines, api_errors, events, sse,
-                      event_reader, received, hosted, catalog, models, parameters,
+    openai_responses  items, errors, sentences, endings, usage, run_events, json_texts,
+                      approvals, endpoint, clock, compat, deadlines, api_errors, events,
+                      sse, event_reader, received, hosted, catalog, models, parameters,
                       request, retries, routes, sessions, transport, texts, turn,
                       exchange, toolset, pictures, origin, redaction, schema_parts,
-                      arguments, json_texts, prices, tool_names, remote_calls, replay,
-                      open_schemas, strict_limits, schemas, tools, calls, healing,
-                      attempts, consents, run, ulids
+                      arguments, prices, tool_names, remote_calls, replay, open_schemas,
+                      strict_limits, schemas, tools, calls, healing, attempts, consents,
+                      run, ulids
     owui_chat  host_chunks, links, annotations, shown, kept_cards, markers, messages,
                stored, made, chunks, completion, details, carried, code_texts,
                old_blocks, history, tasks, cards, call_cards, citations, closing,
@@ -28,7 +28,8 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
              openapi_arguments, openapi_operations, openapi_requests, openapi,
              tool_servers
     gpt5_agent  events, policy, ports, asked, bridge, caller, steps, agent_chunks,
-                thinking, pieces, thoughts, client_view, log, presets, sealing, valves,
+                thinking, pieces, thoughts, client_view, log, presets, sealing,
+                agent_valves, answer_valves, network_valves, own_tool_valves, valves,
                 settings, guard, harm, memory, confirmations, ledger, context, files,
                 results, own_tools, rounds, preparation, calling, transcript, answering,
                 sound, agent, provider, strategy, task, reporting, views, sandbox_tool,
@@ -124,7 +125,6 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_validator,
 )
-from pydantic.config import JsonDict
 
 # openai_responses.items ===============================================================
 # Verbatim wire items, asked their questions.
@@ -825,6 +825,27 @@ RunEvent = (
     | Noted
     | RunEnded
 )
+
+
+# openai_responses.json_texts ==========================================================
+# JSON that people and models wrote, who make mistakes.
+
+
+def typed_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def typed_texts(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    found = typed_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
 
 
 # openai_responses.approvals ===========================================================
@@ -2248,10 +2269,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 def _schema_fields(value: object) -> dict[str, Any]:
     """Return name, schema and what else is said of a JSON schema, given in any form."""
-    try:
-        read = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        read = None
+    read = typed_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
     fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
@@ -2379,9 +2397,6 @@ def build_request(
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given = read_parameters(body)
     effort = _effort(model, given, settings)
-    passed = {k: v for k, v in given.items() if k in _PASSED_ON}
-    if not _takes_sampling(model, effort):
-        passed = {k: v for k, v in passed.items() if k not in _SAMPLING}
     tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
     fields = {
         "model": model.id,
@@ -2394,7 +2409,7 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **passed,
+        **_passed_on(model, effort, given),
     }
     try:
         request = ResponsesRequest(**fields)
@@ -2402,6 +2417,14 @@ def build_request(
         raise InvalidRequest(_first_complaint(error)) from None
     _check_output_tokens(request, model)
     return request
+
+
+def _passed_on(
+    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the caller's own keys that go as they are, if the model takes them."""
+    refused = () if _takes_sampling(model, effort) else _SAMPLING
+    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
 
 def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
@@ -3693,19 +3716,6 @@ def _listed(words: Sequence[str]) -> str:
 def _same(one: Any, other: Any) -> bool:
     """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
-
-
-# openai_responses.json_texts ==========================================================
-# JSON that a person typed.
-
-
-def typed_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for any other text."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 # openai_responses.prices ==============================================================
@@ -5066,11 +5076,8 @@ def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
     """Return what a person is shown: the arguments, or their text if they are none."""
     text = str(request.get("arguments") or "{}")
-    try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError):
-        arguments = text
-    return arguments if isinstance(arguments, dict) else {"arguments": text}
+    arguments = typed_object(text)
+    return {"arguments": text} if arguments is None else arguments
 
 
 # openai_responses.run =================================================================
@@ -5110,20 +5117,20 @@ async def run(
             async for event in events:
                 yield event
         so_far.add_turn(attempts)
-        calls = [item for item in attempts.turn.output if is_call(item)]
         if attempts.ending.is_failure:
-            for call in calls:
-                yield so_far.answered(call, _refused(call, _BROKEN_OFF))
-        if attempts.ending.is_failure or toolset is None:
+            for answered in so_far.broken_off(attempts.turn.output):
+                yield answered
+            break
+        if toolset is None:
             break
         round_ = _Round(attempts.turn.output, toolset, so_far)
         if not round_.asks:
             break
         with line.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
-                async for answered in answers:
-                    yield answered
-        if so_far.is_last_turn or (calls and not toolset.runs_calls):
+                async for event in answers:
+                    yield event
+        if so_far.is_last_turn or round_.leaves_calls:
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
@@ -5157,18 +5164,25 @@ class _SoFar:
         self.output.append(item)
         return CallAnswered(index, item, answer.failed, answer.card)
 
+    def broken_off(self, output: Sequence[Item]) -> list[CallAnswered]:
+        """Answer the calls of a turn that failed: none of them was run."""
+        calls = [item for item in output if is_call(item)]
+        return [self.answered(call, _refused(call, _BROKEN_OFF)) for call in calls]
+
 
 class _Round:
     """The calls and questions of one turn, each of which is answered, in their order.
 
     `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run.
+    run, `leaves_calls` whether some are for the caller to run.
     """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
     ) -> None:
-        self._calls = [i for i in output if is_call(i)] if toolset.runs_calls else []
+        calls = [item for item in output if is_call(item)]
+        self._calls = calls if toolset.runs_calls else []
+        self.leaves_calls = len(self._calls) < len(calls)
         self.requests = [item for item in output if is_approval_request(item)]
         self._toolset = toolset
         self._so_far = so_far
@@ -6242,33 +6256,33 @@ def _annotations(ended: RunEnded) -> list[Item]:
 
 
 def _message(ended: RunEnded) -> dict[str, Any]:
+    further = {
+        "reasoning_content": _progress(ended),
+        "annotations": _annotations(ended),
+        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "tool_calls": _open_calls(ended),
+    }
+    said = {"role": "assistant", "content": completion_text(ended)}
+    return said | {name: value for name, value in further.items() if value}
+
+
+def _progress(ended: RunEnded) -> str:
+    """Return what was thought and remarked on the way to the answer."""
     answer = _messages(ended)
-    progress = [
-        text
-        for i in ended.output
-        if is_reasoning(i) or (is_commentary(i) and i not in answer)
-        for _, text in item_texts(i)
+    steps = [
+        item
+        for item in ended.output
+        if is_reasoning(item) or (is_commentary(item) and item not in answer)
     ]
+    texts = (text for item in steps for _, text in item_texts(item) if text)
+    return without_tracking(_GAP.join(texts))
+
+
+def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+    """Return the calls that were left to the caller."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [
-        chat_tool_call(i)
-        for i in ended.output
-        if is_call(i) and i.get("call_id") not in answered
-    ]
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    if any(progress):
-        message["reasoning_content"] = without_tracking(
-            "\n\n".join(filter(None, progress))
-        )
-    cited = _annotations(ended)
-    if cited:
-        message["annotations"] = cited
-    pictures = [chat_picture(i) for i in ended.output if has_picture(i)]
-    if pictures:
-        message["images"] = pictures
-    if calls:
-        message["tool_calls"] = calls
-    return message
+    calls = [item for item in ended.output if is_call(item)]
+    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
 # owui_chat.details ====================================================================
@@ -10047,6 +10061,30 @@ class EntryReading:
         )
 
     def _entry(self, given: object) -> ServerEntry:
+        row = self._row(given)
+        token = {"": row.authorization} if row.authorization else {}
+        tokens = [text for _, text in self._revealed("authorization", token)]
+        headers = [("Authorization", f"Bearer {text}") for text in tokens]
+        headers += self._revealed("headers", row.headers)
+        entry = ServerEntry(
+            label=row.server_label,
+            url=row.server_url or "",
+            headers=tuple(headers),
+            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
+            seconds=row.timeout,
+            secrets=(*_hidden(headers, row.headers), *tokens),
+        )
+        if isinstance(row, OpenApiRow):
+            return replace(entry, base_url=row.base_url or "")
+        environment = tuple(self._revealed("env", row.env))
+        return replace(
+            entry,
+            command=tuple(row.command),
+            environment=environment,
+            secrets=(*entry.secrets, *_hidden(environment, row.env)),
+        )
+
+    def _row(self, given: object) -> McpRow | OpenApiRow:
         if not isinstance(given, dict):
             raise _EntryWrong("it is no JSON object")
         said = {key: value for key, value in given.items() if value is not None}
@@ -10054,29 +10092,9 @@ class EntryReading:
             row = self.row.model_validate(said)
         except ValidationError as error:
             raise _EntryWrong(row_misfit(error)) from None
-        command: tuple[str, ...] = ()
-        typed: Texts = {}
         if isinstance(row, McpRow):
             self._check_target(row)
-            command, typed = tuple(row.command), row.env
-        token = {"": row.authorization} if row.authorization else {}
-        tokens = [text for _, text in self._revealed("authorization", token)]
-        headers = [("Authorization", f"Bearer {text}") for text in tokens]
-        headers += self._revealed("headers", row.headers)
-        environment = tuple(self._revealed("env", typed))
-        known = {*row.headers.values(), *typed.values()}
-        sent = [text for _, text in (*headers, *environment) if text not in known]
-        return ServerEntry(
-            label=row.server_label,
-            url=row.server_url or "",
-            base_url=row.base_url or "" if isinstance(row, OpenApiRow) else "",
-            headers=tuple(headers),
-            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
-            seconds=row.timeout,
-            command=command,
-            environment=environment,
-            secrets=(*sent, *tokens),
-        )
+        return row
 
     def _check_target(self, row: McpRow) -> None:
         if bool(row.server_url) == bool(row.command):
@@ -10098,6 +10116,12 @@ class EntryReading:
 
 class _EntryWrong(Exception):
     """An entry cannot be used; says why, without a value."""
+
+
+def _hidden(revealed: Iterable[tuple[str, str]], typed: Texts) -> list[str]:
+    """Return the texts that nobody typed: what stood behind a reference."""
+    plain = set(typed.values())
+    return [text for _, text in revealed if text not in plain]
 
 
 def _name_of(row: object) -> str:
@@ -11608,11 +11632,8 @@ def read_overrides(text: str) -> dict[str, str]:
     """Return what overrides change, by key; keys that nobody knows are left out."""
     if not text.strip():
         return {}
-    try:
-        given = json.loads(text)
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+    given = typed_object(text)
+    if given is None:
         return {"extra_policy": text}
     return {key: given[key] for key in (*TAGS, "extra_policy") if _says(given.get(key))}
 
@@ -12756,6 +12777,9 @@ def _read_file(path: str) -> PresetFile:
 # secret that was typed in plainly is encrypted before either can happen, with a key that
 # lies in a file of its own beside the pipelines, which the server never shows.
 
+SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
+"""How a secret is entered, in the words that the valves say it with."""
+
 SEALED = "sealed:"
 _REFERENCES = ("env:", "file:", SEALED)
 _KEY_FILE = "gpt5_agent.key"
@@ -12791,11 +12815,8 @@ def sealed_values(typed: str) -> str:
 
     The names stay legible, so that an administrator can see what is set.
     """
-    try:
-        given = json.loads(typed)
-    except (ValueError, RecursionError):
-        return sealed(typed)
-    if not isinstance(given, dict):
+    given = typed_object(typed)
+    if given is None:
         return sealed(typed)
     return json.dumps(
         {name: sealed(v) if isinstance(v, str) else v for name, v in given.items()}
@@ -12902,39 +12923,18 @@ def _write_sealing_key(key: bytes) -> None:
         file.write(key)
 
 
-# gpt5_agent.valves ====================================================================
-# What the administrator can set; whatever is stored, it loads.
-#
-# A stored value that a model refuses would keep the whole Pipelines server from booting
-# (pipelines-and-agents.md §5), and its refusal would quote the value. So a number is
-# brought within its limits, and what cannot be meant is the default.
-
-_LIMITS: Mapping[str, tuple[int, int]] = {
-    "MAXIMUM_ITERATIONS": (1, 30),
-    "MAXIMUM_SECONDS": (0, 86_400),
-    "MAXIMUM_TOKENS": (0, 100_000_000),
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
-    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
-}
-_PASSWORD: JsonDict = {"input": {"type": "password"}}
-_SECRET = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
+# gpt5_agent.agent_valves ==============================================================
+# Settings of the agent itself.
 
 
-class Valves(BaseModel):
-    """Settings of the administrator."""
+class AgentValves(BaseModel):
+    """Who answers, in which manner, within which bounds."""
 
     API_KEY: str = Field(
         default="",
-        description=f"Key for BASE_URL: {_SECRET} Example: `env:OPENAI_API_KEY`, which "
+        description=f"Key for BASE_URL: {SECRET_FORMS} Example: `env:OPENAI_API_KEY`, which "
         "is also what holds when this is empty.",
-        json_schema_extra=_PASSWORD,
+        json_schema_extra={"input": {"type": "password"}},
     )
     BASE_URL: str = Field(
         default=DEFAULT_BASE_URL,
@@ -13001,67 +13001,15 @@ class Valves(BaseModel):
         description="Show what the model says before it calls tools, as a thought. Off: "
         "the answer alone. Example: `true`.",
     )
-    TOOL_APPROVAL: str = Field(
-        default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
-    )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120, description="For a single call of our own tools. Example: `120`."
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        description="Longest output of a tool of our own that the model gets; of a "
-        "longer one it gets the beginning and the end. Example: `100000`.",
-    )
-    MCP_SERVERS_JSON: str = Field(
-        default="",
-        description="MCP servers whose tools run here, as a JSON list of objects: "
-        "`server_label`, `server_url`, `authorization` (a token), `headers`, "
-        "`allowed_tools` (patterns), `timeout`; or, with ALLOW_STDIO, `command` and "
-        f"`env` instead of an address. Tokens, headers and `env` can be {_SECRET} "
-        'Example: `[{"server_label": "docs", "server_url": "https://mcp.example.org", '
-        '"authorization": "env:DOCS_TOKEN"}]`.',
-    )
-    ALLOW_STDIO: bool = Field(
-        default=False,
-        description="Let MCP_SERVERS_JSON start programs on this server. The server "
-        "takes new valves from whoever reaches it, without a key: then whoever does "
-        "can run anything. Example: `false`.",
-    )
-    OPENAPI_SERVERS_JSON: str = Field(
-        default="",
-        description="Servers with an OpenAPI document whose operations are tools that "
-        "run here, as a JSON list of objects: `server_label`, `server_url` (of the "
-        "document), `base_url`, `authorization`, `headers`, `allowed_tools`, "
-        f"`timeout`. Tokens and headers can be {_SECRET} Example: "
-        '`[{"server_label": "shop", "server_url": "http://10.0.0.2/openapi.json"}]`.',
-    )
-    SANDBOX: bool = Field(
-        default=False,
-        description="Let the model run Python and keep files, in a sandbox without "
-        "network. Where none can be had the log says why, and nothing is offered. "
-        "Example: `true`.",
-    )
-    SANDBOX_SECONDS: int = Field(
-        default=30, description="For one run in the sandbox. Example: `30`."
-    )
-    SANDBOX_MEMORY_MB: int = Field(
-        default=512, description="For one run, all its processes. Example: `512`."
-    )
-    SANDBOX_DISK_MB: int = Field(
-        default=64, description="For the files of one chat. Example: `64`."
-    )
-    SANDBOX_WHEELS: str = Field(
-        default="",
-        description="Folder of wheels that runs may install; empty installs nothing. "
-        "Example: `/srv/wheels`.",
-    )
-    FILES_ROOT: str = Field(
-        default="",
-        description="The one folder from which tools may hand over files by their path; "
-        "empty forbids it. Example: `/files`.",
-    )
+
+
+# gpt5_agent.answer_valves =============================================================
+# Settings of how the model answers.
+
+
+class AnswerValves(BaseModel):
+    """How much is thought and said, and in which form it comes."""
+
     REASONING_EFFORT: Literal[
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = Field(
@@ -13088,6 +13036,15 @@ class Valves(BaseModel):
         default=True,
         description="Let the model ask for several tools at once. Example: `true`.",
     )
+
+
+# gpt5_agent.network_valves ============================================================
+# Settings of the way to the server.
+
+
+class NetworkValves(BaseModel):
+    """Who pays, how patient the pipeline is, over which network."""
+
     ORGANIZATION: str = Field(
         default="", description="Organisation to bill. Example: `org-abc`."
     )
@@ -13096,9 +13053,9 @@ class Valves(BaseModel):
     )
     EXTRA_HEADERS: str = Field(
         default="",
-        description=f"More headers, as a JSON object of texts; a value can be {_SECRET} "
+        description=f"More headers, as a JSON object of texts; a value can be {SECRET_FORMS} "
         'Example: `{"X-Team": "env:TEAM_KEY"}`.',
-        json_schema_extra=_PASSWORD,
+        json_schema_extra={"input": {"type": "password"}},
     )
     COMPATIBILITY: Literal["openai", "strict"] = Field(
         default="openai",
@@ -13136,10 +13093,111 @@ class Valves(BaseModel):
     )
     PROXY: str = Field(
         default="",
-        description=f"Address of an HTTP proxy: {_SECRET} Empty: HTTPS_PROXY and "
+        description=f"Address of an HTTP proxy: {SECRET_FORMS} Empty: HTTPS_PROXY and "
         "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
-        json_schema_extra=_PASSWORD,
+        json_schema_extra={"input": {"type": "password"}},
     )
+
+
+# gpt5_agent.own_tool_valves ===========================================================
+# Settings of the tools that run here.
+
+
+class OwnToolValves(BaseModel):
+    """Which tools the agent brings itself, and what they may do."""
+
+    TOOL_APPROVAL: str = Field(
+        default="",
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
+    )
+    TOOL_TIMEOUT_SECONDS: int = Field(
+        default=120, description="For a single call of our own tools. Example: `120`."
+    )
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        description="Longest output of a tool of our own that the model gets; of a "
+        "longer one it gets the beginning and the end. Example: `100000`.",
+    )
+    MCP_SERVERS_JSON: str = Field(
+        default="",
+        description="MCP servers whose tools run here, as a JSON list of objects: "
+        "`server_label`, `server_url`, `authorization` (a token), `headers`, "
+        "`allowed_tools` (patterns), `timeout`; or, with ALLOW_STDIO, `command` and "
+        f"`env` instead of an address. Tokens, headers and `env` can be {SECRET_FORMS} "
+        'Example: `[{"server_label": "docs", "server_url": "https://mcp.example.org", '
+        '"authorization": "env:DOCS_TOKEN"}]`.',
+    )
+    ALLOW_STDIO: bool = Field(
+        default=False,
+        description="Let MCP_SERVERS_JSON start programs on this server. The server "
+        "takes new valves from whoever reaches it, without a key: then whoever does "
+        "can run anything. Example: `false`.",
+    )
+    OPENAPI_SERVERS_JSON: str = Field(
+        default="",
+        description="Servers with an OpenAPI document whose operations are tools that "
+        "run here, as a JSON list of objects: `server_label`, `server_url` (of the "
+        "document), `base_url`, `authorization`, `headers`, `allowed_tools`, "
+        f"`timeout`. Tokens and headers can be {SECRET_FORMS} Example: "
+        '`[{"server_label": "shop", "server_url": "http://10.0.0.2/openapi.json"}]`.',
+    )
+    SANDBOX: bool = Field(
+        default=False,
+        description="Let the model run Python and keep files, in a sandbox without "
+        "network. Where none can be had the log says why, and nothing is offered. "
+        "Example: `true`.",
+    )
+    SANDBOX_SECONDS: int = Field(
+        default=30, description="For one run in the sandbox. Example: `30`."
+    )
+    SANDBOX_MEMORY_MB: int = Field(
+        default=512, description="For one run, all its processes. Example: `512`."
+    )
+    SANDBOX_DISK_MB: int = Field(
+        default=64, description="For the files of one chat. Example: `64`."
+    )
+    SANDBOX_WHEELS: str = Field(
+        default="",
+        description="Folder of wheels that runs may install; empty installs nothing. "
+        "Example: `/srv/wheels`.",
+    )
+    FILES_ROOT: str = Field(
+        default="",
+        description="The one folder from which tools may hand over files by their path; "
+        "empty forbids it. Example: `/files`.",
+    )
+
+
+# gpt5_agent.valves ====================================================================
+# What the administrator can set; whatever is stored, it loads.
+#
+# A stored value that a model refuses would keep the whole Pipelines server from booting
+# (pipelines-and-agents.md §5), and its refusal would quote the value. So a number is
+# brought within its limits, and what cannot be meant is the default.
+
+_LIMITS: Mapping[str, tuple[int, int]] = {
+    "MAXIMUM_ITERATIONS": (1, 30),
+    "MAXIMUM_SECONDS": (0, 86_400),
+    "MAXIMUM_TOKENS": (0, 100_000_000),
+    "TOOL_TIMEOUT_SECONDS": (1, 3600),
+    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
+    "SANDBOX_SECONDS": (1, 600),
+    "SANDBOX_MEMORY_MB": (64, 16_384),
+    "SANDBOX_DISK_MB": (1, 1024),
+    "MAX_RETRIES": (0, 5),
+    "CONNECT_TIMEOUT_SECONDS": (1, 300),
+    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
+    "IDLE_TIMEOUT_SECONDS": (30, 900),
+}
+
+
+class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
+    """Settings of the administrator, the fields of the last base first, then our own.
+
+    That is how pydantic orders them, and the page shows them as they are ordered.
+    """
+
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
@@ -13283,12 +13341,8 @@ def secrets_of(endpoint: Endpoint) -> list[str]:
 
 def _headers(stored: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    text = revealed(stored, "EXTRA_HEADERS")
-    try:
-        given = json.loads(text) if text else {}
-    except ValueError:
-        given = None
-    if isinstance(given, dict) and all(isinstance(v, str) for v in given.values()):
+    given = typed_texts(revealed(stored, "EXTRA_HEADERS"))
+    if given is not None:
         return {name: revealed(v, "EXTRA_HEADERS") for name, v in given.items()}
     raise InvalidRequest(
         "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
@@ -13701,7 +13755,7 @@ def read_answers(messages: Iterable[Message]) -> dict[str, bool]:
     for message in messages:
         for call in filter(_is_ours, tool_calls_of(message)):
             asked[str(call["id"])] = _asked_ids(call)
-        told = _json_object(message.get("content"))
+        told = typed_object(message.get("content")) or {}
         given = told.get("answers") if told.get("status") == "answered" else None
         chosen = given if isinstance(given, Mapping) else {}
         for one in asked.pop(str(message.get("tool_call_id")), ()):
@@ -13769,7 +13823,7 @@ def _is_ours(call: Mapping[str, Any]) -> bool:
 def _asked_ids(call: Mapping[str, Any]) -> list[str]:
     function = call.get("function")
     given = function.get("arguments") if isinstance(function, Mapping) else None
-    questions = _json_object(given).get("questions")
+    questions = (typed_object(given) or {}).get("questions")
     rows = questions if isinstance(questions, list) else []
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
@@ -13777,14 +13831,6 @@ def _asked_ids(call: Mapping[str, Any]) -> list[str]:
 def _is_yes(answer: object) -> bool:
     label = answer.get("label") if isinstance(answer, Mapping) else answer
     return label == _ALLOW
-
-
-def _json_object(text: object) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 # gpt5_agent.ledger ====================================================================
@@ -14063,10 +14109,9 @@ def _response(value: object) -> str:
 
 
 def _told_part(part: Mapping[str, Any], read_file: ReadFile) -> _Told:
-    mime = str(part.get("mimeType") or "")
     match part["type"]:
         case "text":
-            return _Told(str(part.get("text") or ""))
+            return _Told(_text_at(part, "text"))
         case "json":
             return _Told(_response(part.get("json")))
         case "link":
@@ -14074,14 +14119,20 @@ def _told_part(part: Mapping[str, Any], read_file: ReadFile) -> _Told:
         case "resource_link":
             return _link(part.get("uri"))
         case "image_link":
-            return _Told(IMAGE_SENT, image=str(part.get("url") or ""))
+            return _Told(IMAGE_SENT, image=_text_at(part, "url"))
         case "file":
-            path = str(part.get("path") or "")
-            return _blob(read_file(path), mime, str(part.get("name") or path))
+            path = _text_at(part, "path")
+            name = _text_at(part, "name") or path
+            return _blob(read_file(path), _text_at(part, "mimeType"), name)
         case "resource":
             return _resource(part.get("resource"))
-    name = str(part.get("name") or "")
-    return _blob(_decoded(part.get("data")), mime or _usual(part["type"]), name)
+    kind = "image/png" if part["type"] == "image" else ""
+    mime = _text_at(part, "mimeType") or kind
+    return _blob(_decoded(part.get("data")), mime, _text_at(part, "name"))
+
+
+def _text_at(part: Mapping[str, Any], key: str) -> str:
+    return str(part.get(key) or "")
 
 
 def _link(url: object) -> _Told:
@@ -14093,8 +14144,8 @@ def _resource(resource: object) -> _Told:
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _Told(found["text"])
-    mime, name = str(found.get("mimeType") or ""), str(found.get("uri") or "")
-    return _blob(_decoded(found.get("blob")), mime, name)
+    mime, uri = _text_at(found, "mimeType"), _text_at(found, "uri")
+    return _blob(_decoded(found.get("blob")), mime, uri)
 
 
 def _blob(content: bytes, mime: str, name: str) -> _Told:
@@ -14115,10 +14166,6 @@ def _decoded(data: object) -> bytes:
         return base64.b64decode(str(data or ""), validate=True)
     except (binascii.Error, ValueError):
         raise InvalidRequest("the file is not base64") from None
-
-
-def _usual(kind: str) -> str:
-    return "image/png" if kind == "image" else ""
 
 
 # gpt5_agent.own_tools =================================================================
@@ -14307,11 +14354,7 @@ def _is_failure(text: str) -> bool:
     lowered = text.strip().lower()
     if lowered.startswith(_HOSTS_FAILURES):
         return not lowered.startswith(_NO_FAILURES)
-    try:
-        value = json.loads(text) if lowered.startswith("{") else None
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and list(value) == ["error"]
+    return list(typed_object(text) or ()) == ["error"]
 
 
 # gpt5_agent.preparation ===============================================================

@@ -12,10 +12,10 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       api_errors, deadlines, endpoint, received, retries, routes,
                       sessions, transport, ulids, pictures, catalog, models, origin,
                       texts, tool_names, remote_calls, hosted, replay, compat, events,
-                      sse, event_reader, parameters, request, turn, exchange, healing,
-                      attempts, schema_parts, arguments, approvals, toolset, calls,
-                      consents, open_schemas, strict_limits, schemas, tools, run,
-                      json_texts, overrides, redaction, containers, retirement,
+                      sse, event_reader, json_texts, parameters, request, turn,
+                      exchange, healing, attempts, schema_parts, arguments, approvals,
+                      toolset, calls, consents, open_schemas, strict_limits, schemas,
+                      tools, run, overrides, redaction, containers, retirement,
                       mcp_fields, mcp_servers, prices, audit, omissions, auto_model,
                       model_list
     owui_chat  links, annotations, host_chunks, shown, kept_cards, markers, messages,
@@ -2862,6 +2862,27 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
+# openai_responses.json_texts ==========================================================
+# JSON that people and models wrote, who make mistakes.
+
+
+def typed_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def typed_texts(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    found = typed_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
+
+
 # openai_responses.parameters ==========================================================
 # What a caller asks for -> the API's parameters, in the API's names and forms.
 #
@@ -2975,10 +2996,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 def _schema_fields(value: object) -> dict[str, Any]:
     """Return name, schema and what else is said of a JSON schema, given in any form."""
-    try:
-        read = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        read = None
+    read = typed_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
     fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
@@ -3106,9 +3124,6 @@ def build_request(
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given = read_parameters(body)
     effort = _effort(model, given, settings)
-    passed = {k: v for k, v in given.items() if k in _PASSED_ON}
-    if not _takes_sampling(model, effort):
-        passed = {k: v for k, v in passed.items() if k not in _SAMPLING}
     tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
     fields = {
         "model": model.id,
@@ -3121,7 +3136,7 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **passed,
+        **_passed_on(model, effort, given),
     }
     try:
         request = ResponsesRequest(**fields)
@@ -3129,6 +3144,14 @@ def build_request(
         raise InvalidRequest(_first_complaint(error)) from None
     _check_output_tokens(request, model)
     return request
+
+
+def _passed_on(
+    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the caller's own keys that go as they are, if the model takes them."""
+    refused = () if _takes_sampling(model, effort) else _SAMPLING
+    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
 
 def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
@@ -4368,11 +4391,8 @@ def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
     """Return what a person is shown: the arguments, or their text if they are none."""
     text = str(request.get("arguments") or "{}")
-    try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError):
-        arguments = text
-    return arguments if isinstance(arguments, dict) else {"arguments": text}
+    arguments = typed_object(text)
+    return {"arguments": text} if arguments is None else arguments
 
 
 # openai_responses.open_schemas ========================================================
@@ -4906,20 +4926,20 @@ async def run(
             async for event in events:
                 yield event
         so_far.add_turn(attempts)
-        calls = [item for item in attempts.turn.output if is_call(item)]
         if attempts.ending.is_failure:
-            for call in calls:
-                yield so_far.answered(call, _refused(call, _BROKEN_OFF))
-        if attempts.ending.is_failure or toolset is None:
+            for answered in so_far.broken_off(attempts.turn.output):
+                yield answered
+            break
+        if toolset is None:
             break
         round_ = _Round(attempts.turn.output, toolset, so_far)
         if not round_.asks:
             break
         with line.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
-                async for answered in answers:
-                    yield answered
-        if so_far.is_last_turn or (calls and not toolset.runs_calls):
+                async for event in answers:
+                    yield event
+        if so_far.is_last_turn or round_.leaves_calls:
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
@@ -4953,18 +4973,25 @@ class _SoFar:
         self.output.append(item)
         return CallAnswered(index, item, answer.failed, answer.card)
 
+    def broken_off(self, output: Sequence[Item]) -> list[CallAnswered]:
+        """Answer the calls of a turn that failed: none of them was run."""
+        calls = [item for item in output if is_call(item)]
+        return [self.answered(call, _refused(call, _BROKEN_OFF)) for call in calls]
+
 
 class _Round:
     """The calls and questions of one turn, each of which is answered, in their order.
 
     `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run.
+    run, `leaves_calls` whether some are for the caller to run.
     """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
     ) -> None:
-        self._calls = [i for i in output if is_call(i)] if toolset.runs_calls else []
+        calls = [item for item in output if is_call(item)]
+        self._calls = calls if toolset.runs_calls else []
+        self.leaves_calls = len(self._calls) < len(calls)
         self.requests = [item for item in output if is_approval_request(item)]
         self._toolset = toolset
         self._so_far = so_far
@@ -5039,19 +5066,6 @@ def _next_request(
     items = settled([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
-
-
-# openai_responses.json_texts ==========================================================
-# JSON that a person typed.
-
-
-def typed_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for any other text."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 # openai_responses.overrides ===========================================================
@@ -6867,33 +6881,33 @@ def _annotations(ended: RunEnded) -> list[Item]:
 
 
 def _message(ended: RunEnded) -> dict[str, Any]:
+    further = {
+        "reasoning_content": _progress(ended),
+        "annotations": _annotations(ended),
+        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "tool_calls": _open_calls(ended),
+    }
+    said = {"role": "assistant", "content": completion_text(ended)}
+    return said | {name: value for name, value in further.items() if value}
+
+
+def _progress(ended: RunEnded) -> str:
+    """Return what was thought and remarked on the way to the answer."""
     answer = _messages(ended)
-    progress = [
-        text
-        for i in ended.output
-        if is_reasoning(i) or (is_commentary(i) and i not in answer)
-        for _, text in item_texts(i)
+    steps = [
+        item
+        for item in ended.output
+        if is_reasoning(item) or (is_commentary(item) and item not in answer)
     ]
+    texts = (text for item in steps for _, text in item_texts(item) if text)
+    return without_tracking(_GAP.join(texts))
+
+
+def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+    """Return the calls that were left to the caller."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [
-        chat_tool_call(i)
-        for i in ended.output
-        if is_call(i) and i.get("call_id") not in answered
-    ]
-    message: dict[str, Any] = {"role": "assistant", "content": completion_text(ended)}
-    if any(progress):
-        message["reasoning_content"] = without_tracking(
-            "\n\n".join(filter(None, progress))
-        )
-    cited = _annotations(ended)
-    if cited:
-        message["annotations"] = cited
-    pictures = [chat_picture(i) for i in ended.output if has_picture(i)]
-    if pictures:
-        message["images"] = pictures
-    if calls:
-        message["tool_calls"] = calls
-    return message
+    calls = [item for item in ended.output if is_call(item)]
+    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
 # owui_chat.cards ======================================================================
@@ -10479,11 +10493,8 @@ def cites(name: str, metadata: Mapping[str, Any]) -> bool:
 
 def is_failure(text: str) -> bool:
     """Say whether a result tells of an error."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, Mapping):
+    found = typed_object(text)
+    if found is None:
         return text.strip().lower().startswith(_ERROR_WORDS)
     refused = found.get("success") is False or found.get("ok") is False
     told = found.get("error") or (refused and found.get("message"))
@@ -10548,10 +10559,12 @@ class HostTools:
         own, tools = self._names.original(name), self._around.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), _json(arguments.get("params"))
-        if inner in tools and inner not in _DISPATCHERS and isinstance(params, dict):
-            return str(inner), params
-        return None
+        inner, params = arguments.get("tool_name"), typed_object(
+            arguments.get("params")
+        )
+        if inner not in tools or inner in _DISPATCHERS or params is None:
+            return None
+        return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
         """Run a tool and return what the model and the page get of it."""
@@ -10633,14 +10646,6 @@ async def _answer_of_server(
         if type(error) is Exception:
             return {"error": str(error)}
         raise
-
-
-def _json(text: object) -> object:
-    """Return what a JSON text says; None for anything else."""
-    try:
-        return json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return None
 
 
 def _run_at_once(
@@ -11518,13 +11523,8 @@ def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
 
 def extra_headers(text: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    if not text.strip():
-        return {}
-    try:
-        headers = json.loads(text)
-    except ValueError:
-        headers = None
-    if isinstance(headers, dict) and all(isinstance(v, str) for v in headers.values()):
+    headers = typed_texts(text)
+    if headers is not None:
         return headers
     raise InvalidRequest(
         "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
@@ -11985,11 +11985,8 @@ def _is_on(user: str, administrator: bool) -> bool:
 
 
 def _picture_options(text: str) -> Item:
-    try:
-        options = json.loads(text.strip() or "{}")
-    except ValueError:
-        options = None
-    if isinstance(options, dict):
+    options = typed_object(text.strip() or "{}")
+    if options is not None:
         return options
     raise InvalidRequest(
         "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "

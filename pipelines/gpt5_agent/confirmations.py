@@ -15,6 +15,7 @@ from gpt5_agent.guard import parsed_arguments
 from gpt5_agent.harm import security_warning
 from gpt5_agent.memory import Message
 from openai_responses.items import Item
+from openai_responses.json_texts import typed_object
 
 MOST_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
@@ -84,7 +85,7 @@ def read_answers(messages: Iterable[Message]) -> dict[str, bool]:
     for message in messages:
         for call in filter(_is_ours, tool_calls_of(message)):
             asked[str(call["id"])] = _asked_ids(call)
-        told = _json_object(message.get("content"))
+        told = typed_object(message.get("content")) or {}
         given = told.get("answers") if told.get("status") == "answered" else None
         chosen = given if isinstance(given, Mapping) else {}
         for one in asked.pop(str(message.get("tool_call_id")), ()):
@@ -152,7 +153,7 @@ def _is_ours(call: Mapping[str, Any]) -> bool:
 def _asked_ids(call: Mapping[str, Any]) -> list[str]:
     function = call.get("function")
     given = function.get("arguments") if isinstance(function, Mapping) else None
-    questions = _json_object(given).get("questions")
+    questions = (typed_object(given) or {}).get("questions")
     rows = questions if isinstance(questions, list) else []
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
@@ -160,11 +161,3 @@ def _asked_ids(call: Mapping[str, Any]) -> list[str]:
 def _is_yes(answer: object) -> bool:
     label = answer.get("label") if isinstance(answer, Mapping) else answer
     return label == _ALLOW
-
-
-def _json_object(text: object) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -1,9 +1,10 @@
 """The policy blocks, joined with the instruction to what the model is told first."""
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
+
+from openai_responses.json_texts import typed_object
 
 PolicyStyle = Literal["full", "lean", "auto"]
 
@@ -85,11 +86,8 @@ def read_overrides(text: str) -> dict[str, str]:
     """Return what overrides change, by key; keys that nobody knows are left out."""
     if not text.strip():
         return {}
-    try:
-        given = json.loads(text)
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+    given = typed_object(text)
+    if given is None:
         return {"extra_policy": text}
     return {key: given[key] for key in (*TAGS, "extra_policy") if _says(given.get(key))}
 

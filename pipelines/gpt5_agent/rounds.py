@@ -5,7 +5,6 @@ round and keeps nothing itself: all it needs to know stands in the messages sinc
 user's last one.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from gpt5_agent.guard import FAILED
 from gpt5_agent.ledger import read_noted_usage
 from gpt5_agent.memory import Message, begins_turn
 from openai_responses.items import Item, is_call
+from openai_responses.json_texts import typed_object
 from openai_responses.usage import Usage, add_usage
 from owui_chat.details import CarriedTurn, carried_turns
 
@@ -151,8 +151,4 @@ def _is_failure(text: str) -> bool:
     lowered = text.strip().lower()
     if lowered.startswith(_HOSTS_FAILURES):
         return not lowered.startswith(_NO_FAILURES)
-    try:
-        value = json.loads(text) if lowered.startswith("{") else None
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) and list(value) == ["error"]
+    return list(typed_object(text) or ()) == ["error"]

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
+from openai_responses.json_texts import typed_object
 
 SEALED = "sealed:"
 _REFERENCES = ("env:", "file:", SEALED)
@@ -47,11 +48,8 @@ def sealed_values(typed: str) -> str:
 
     The names stay legible, so that an administrator can see what is set.
     """
-    try:
-        given = json.loads(typed)
-    except (ValueError, RecursionError):
-        return sealed(typed)
-    if not isinstance(given, dict):
+    given = typed_object(typed)
+    if given is None:
         return sealed(typed)
     return json.dumps(
         {name: sealed(v) if isinstance(v, str) else v for name, v in given.items()}

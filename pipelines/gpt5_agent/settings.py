@@ -18,6 +18,7 @@ from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Endpoint, Network, url_parts
 from openai_responses.errors import InvalidRequest
 from openai_responses.exchange import Limits
+from openai_responses.json_texts import typed_texts
 from openai_responses.parameters import read_bool
 from openai_responses.request import Settings
 from openai_responses.retries import RetryPolicy
@@ -119,12 +120,8 @@ def secrets_of(endpoint: Endpoint) -> list[str]:
 
 def _headers(stored: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    text = revealed(stored, "EXTRA_HEADERS")
-    try:
-        given = json.loads(text) if text else {}
-    except ValueError:
-        given = None
-    if isinstance(given, dict) and all(isinstance(v, str) for v in given.values()):
+    given = typed_texts(revealed(stored, "EXTRA_HEADERS"))
+    if given is not None:
         return {name: revealed(v, "EXTRA_HEADERS") for name, v in given.items()}
     raise InvalidRequest(
         "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "

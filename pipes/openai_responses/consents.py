@@ -4,13 +4,13 @@ The API asks where the description of a server says so, and wherever it does not
 anything; so what no rule decides is asked here, too.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from openai_responses.approvals import Approver
 from openai_responses.items import Item
+from openai_responses.json_texts import typed_object
 from openai_responses.remote_calls import refused_pair, remote_name
 from openai_responses.run_events import (
     CallAnswered,
@@ -82,8 +82,5 @@ def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
     """Return what a person is shown: the arguments, or their text if they are none."""
     text = str(request.get("arguments") or "{}")
-    try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError):
-        arguments = text
-    return arguments if isinstance(arguments, dict) else {"arguments": text}
+    arguments = typed_object(text)
+    return {"arguments": text} if arguments is None else arguments

@@ -1,13 +1,22 @@
-"""JSON that a person typed."""
+"""JSON that people and models wrote, who make mistakes."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 
-def typed_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for any other text."""
+def typed_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
         return None
     return found if isinstance(found, dict) else None
+
+
+def typed_texts(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    found = typed_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found

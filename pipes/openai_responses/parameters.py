@@ -5,11 +5,11 @@ means not given. What cannot be meant is refused with a sentence, before anythin
 sent.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
+from openai_responses.json_texts import typed_object
 from openai_responses.models import REASONING_EFFORTS
 
 _RENAMED: Mapping[str, str] = {
@@ -118,10 +118,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 def _schema_fields(value: object) -> dict[str, Any]:
     """Return name, schema and what else is said of a JSON schema, given in any form."""
-    try:
-        read = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        read = None
+    read = typed_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
     fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}

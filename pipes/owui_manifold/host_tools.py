@@ -7,7 +7,6 @@ host's own functions, so that files, embeds, sources and terminals look the same
 
 import asyncio
 import inspect
-import json
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor
 from contextvars import copy_context
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from openai_responses.json_texts import typed_object
 from openai_responses.tool_names import ToolNames
 from openai_responses.toolset import ToolAnswer
 from openai_responses.ulids import new_ulid
@@ -82,10 +82,12 @@ class HostTools:
         own, tools = self._names.original(name), self._around.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), _json(arguments.get("params"))
-        if inner in tools and inner not in _DISPATCHERS and isinstance(params, dict):
-            return str(inner), params
-        return None
+        inner, params = arguments.get("tool_name"), typed_object(
+            arguments.get("params")
+        )
+        if inner not in tools or inner in _DISPATCHERS or params is None:
+            return None
+        return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
         """Run a tool and return what the model and the page get of it."""
@@ -167,14 +169,6 @@ async def _answer_of_server(
         if type(error) is Exception:
             return {"error": str(error)}
         raise
-
-
-def _json(text: object) -> object:
-    """Return what a JSON text says; None for anything else."""
-    try:
-        return json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return None
 
 
 def _run_at_once(

@@ -1,9 +1,8 @@
 """OpenAI's tools that make pictures and run code, as the valves ask for them."""
 
-import json
-
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from openai_responses.json_texts import typed_object
 from owui_manifold.valves import UserValves, Valves
 
 _REPLACED = {
@@ -34,11 +33,8 @@ def _is_on(user: str, administrator: bool) -> bool:
 
 
 def _picture_options(text: str) -> Item:
-    try:
-        options = json.loads(text.strip() or "{}")
-    except ValueError:
-        options = None
-    if isinstance(options, dict):
+    options = typed_object(text.strip() or "{}")
+    if options is not None:
         return options
     raise InvalidRequest(
         "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "

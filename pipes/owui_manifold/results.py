@@ -1,8 +1,9 @@
 """What the host reads in a tool's result: a failure, sources."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+from openai_responses.json_texts import typed_object
 
 _CITED = frozenset(
     {
@@ -29,11 +30,8 @@ def cites(name: str, metadata: Mapping[str, Any]) -> bool:
 
 def is_failure(text: str) -> bool:
     """Say whether a result tells of an error."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, Mapping):
+    found = typed_object(text)
+    if found is None:
         return text.strip().lower().startswith(_ERROR_WORDS)
     refused = found.get("success") is False or found.get("ok") is False
     told = found.get("error") or (refused and found.get("message"))

@@ -1,6 +1,5 @@
 """What the valves come to for one request."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -11,6 +10,7 @@ from openai_responses.endpoint import Endpoint, Network, url_parts
 from openai_responses.errors import InvalidRequest
 from openai_responses.exchange import Limits
 from openai_responses.items import Item
+from openai_responses.json_texts import typed_texts
 from openai_responses.mcp_servers import secrets_in_servers
 from openai_responses.request import Settings
 from openai_responses.retries import RetryPolicy
@@ -42,13 +42,8 @@ def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
 
 def extra_headers(text: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    if not text.strip():
-        return {}
-    try:
-        headers = json.loads(text)
-    except ValueError:
-        headers = None
-    if isinstance(headers, dict) and all(isinstance(v, str) for v in headers.values()):
+    headers = typed_texts(text)
+    if headers is not None:
         return headers
     raise InvalidRequest(
         "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "

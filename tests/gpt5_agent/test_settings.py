@@ -251,7 +251,15 @@ def test_the_environments_key_is_the_last_resort(
     assert endpoint_of(Valves()).api_key == KEY
 
 
-@pytest.mark.parametrize("text", ["X-Team: blue", '["a"]', '{"X-Team": 1}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "X-Team: blue",
+        '["a"]',
+        '{"X-Team": 1}',
+        pytest.param("[" * 100_000, id="brackets"),
+    ],
+)
 def test_headers_that_are_none_are_refused(text: str) -> None:
     """By a sentence that shows the form, and not what was typed."""
     with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not") as refused:

@@ -56,7 +56,9 @@ def test_options_of_pictures(text: str, tool: dict[str, Any]) -> None:
     assert offered(valves) == [tool]
 
 
-@pytest.mark.parametrize("text", ["high", "[1]", "{"])
+@pytest.mark.parametrize(
+    "text", ["high", "[1]", "{", pytest.param("[" * 100_000, id="brackets")]
+)
 def test_options_that_are_none(text: str) -> None:
     """The sentence says who has to correct what."""
     valves = {"ENABLE_IMAGE_GENERATION": True, "IMAGE_GENERATION_OPTIONS": text}

@@ -118,7 +118,15 @@ def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) 
 
 @pytest.mark.parametrize(
     "text",
-    ["X-Team: hunter2", '["hunter2"]', '"hunter2"', '{"hunter2": 7}', "{", "null"],
+    [
+        "X-Team: hunter2",
+        '["hunter2"]',
+        '"hunter2"',
+        '{"hunter2": 7}',
+        "{",
+        "null",
+        pytest.param("[" * 100_000, id="brackets"),
+    ],
 )
 def test_other_headers_give_a_sentence_without_them(text: str) -> None:
     """They may hold a secret."""
