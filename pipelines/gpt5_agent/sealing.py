@@ -13,6 +13,9 @@ from typing import Any
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_texts import typed_object
 
+SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
+"""How a secret is entered, in the words that the valves say it with."""
+
 SEALED = "sealed:"
 _REFERENCES = ("env:", "file:", SEALED)
 _KEY_FILE = "gpt5_agent.key"
