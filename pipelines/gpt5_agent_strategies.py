@@ -30,10 +30,10 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
     gpt5_agent  events, policy, ports, asked, bridge, caller, steps, agent_chunks,
                 thinking, pieces, thoughts, client_view, log, presets, sealing,
                 agent_valves, answer_valves, network_valves, own_tool_valves, valves,
-                settings, guard, harm, memory, confirmations, ledger, context, files,
-                results, own_tools, rounds, preparation, calling, transcript, answering,
-                sound, agent, provider, strategy, task, reporting, views, sandbox_tool,
-                workbench, answers, pipeline
+                settings, guard, harm, memory, confirmations, ledger, meant_calls,
+                context, files, results, own_tools, rounds, preparation, calling,
+                transcript, answering, sound, agent, provider, strategy, task,
+                reporting, views, sandbox_tool, workbench, answers, pipeline
 """
 
 import asyncio
@@ -874,6 +874,11 @@ class Approver:
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
         return next(fitting, self.otherwise)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether there is a tool, known or not, for which a person is asked."""
+        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -13690,6 +13695,9 @@ def _window(policy: str) -> int:
 MOST_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
 
+_LONGEST_QUESTION = 500
+"""Of a longer one the host shows the beginning, as if it were all."""
+
 _ASK_USER = "ask_user"
 _PREFIX = "call_confirm_"
 _ALLOW, _DENY = "Allow", "Deny"
@@ -13809,11 +13817,19 @@ def _question(request: ToolCallRequested) -> dict[str, Any]:
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
-        "question": text[:500],
+        "question": _shown_question(text),
         # The page recommends the first (tools/builtin.py, ask_user).
         "options": [deny, allow] if warning else [allow, deny],
         "allow_other": False,
     }
+
+
+def _shown_question(text: str) -> str:
+    """Return a question that says so where it is not whole."""
+    if len(text) <= _LONGEST_QUESTION:
+        return text
+    note = f" [... cut here: {len(text)} characters in all]"
+    return text[: _LONGEST_QUESTION - len(note)] + note
 
 
 def _is_ours(call: Mapping[str, Any]) -> bool:
@@ -13946,6 +13962,31 @@ def read_noted_usage(wire: object) -> Usage | None:
     counts = {field.name: given.get(field.name) for field in fields(Usage)}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
     return Usage(**numbers) if numbers else None
+
+
+# gpt5_agent.meant_calls ===============================================================
+# The tool that a call is for, where the host passes the call on to another.
+
+DISPATCHER = "call_tool"
+"""The host's own tool for those whose definitions it holds back."""
+
+_DISPATCH_KEYS = {"tool_name", "params"}
+
+
+def meant_call(call: Item) -> Item:
+    """Return a call as one of the tool that the host would run (utils/tool_search.py).
+
+    Any other call is returned as it is, and so is what the host refuses to pass on.
+    """
+    if call.get("name") != DISPATCHER:
+        return call
+    given = typed_object(call.get("arguments")) or {}
+    name, params = given.get("tool_name"), given.get("params")
+    if given.keys() != _DISPATCH_KEYS or typed_object(params) is None:
+        return call
+    return (
+        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
+    )
 
 
 # gpt5_agent.context ===================================================================
@@ -14517,13 +14558,16 @@ def _body(asked: AgentAsked, offer: _Offer) -> dict[str, Any]:
 # gpt5_agent.calling ===================================================================
 # The calls of one round: refused, asked for, made here or left to the host.
 
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+
 
 @dataclass(frozen=True, slots=True)
 class SortedCalls:
     """The calls of a round, under their tools' own names.
 
     `refused` are the answers of those that are not made, `left` those that the host
-    makes. While there are `questions` for a person, none is made.
+    makes. While there are `questions` for a person, calls as they would be run, none is
+    made.
     """
 
     calls: tuple[Item, ...]
@@ -14557,7 +14601,9 @@ class Calling:
     def may_ask(self) -> bool:
         """Whether a call may have to wait for a person whom the host asks."""
         names = (*self._tools.names, *self._hosts)
-        return self._own.asks_in_chat and any(map(self._asks_for, names))
+        passes_on = DISPATCHER in self._hosts and self._approver.may_ask
+        asks = passes_on or any(map(self._asks_for, names))
+        return self._own.asks_in_chat and asks
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -14574,12 +14620,13 @@ class Calling:
             if why:
                 refused[call["call_id"]] = ToolAnswer(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
-        questions = [call for call in open_calls if self._must_ask(call)]
+        judged = [self._judged(call) for call in open_calls]
+        questions = [call for call in judged if self._must_ask(call)]
         if questions:
             shown = tuple(questions[:MOST_QUESTIONS])
             return SortedCalls(tuple(calls), refused, frozenset(), shown)
         left = [call for call in open_calls if call["name"] not in self._tools.names]
-        for call in left:
+        for call in map(self._judged, left):
             why = await self._approver.refusal(
                 call["call_id"], call["name"], parsed_arguments(call)
             )
@@ -14618,6 +14665,18 @@ class Calling:
         ask = self._own.approver.ask
         with self._ledger.paused():
             return ask is not None and await ask(call_id, name, arguments)
+
+    def _judged(self, call: Item) -> Item:
+        """Return the call that the rules are about: of the tool that will run.
+
+        Where they are stricter about the tool that passes it on, that one counts.
+        """
+        if call["name"] in self._tools.names:
+            return call
+        return max(meant_call(call), call, key=self._strictness)
+
+    def _strictness(self, call: Item) -> int:
+        return _STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _must_ask(self, call: Item) -> bool:
         if not (self._own.asks_in_chat and self._asks_for(call["name"])):

@@ -218,6 +218,7 @@ LAYERS = {
         "pieces",
         "thoughts",
         "guard",
+        "meant_calls",
         "files",
         "results",
         "own_tools",

@@ -9,10 +9,14 @@ from gpt5_agent.asked import AgentAsked
 from gpt5_agent.confirmations import MOST_QUESTIONS, Confirmations
 from gpt5_agent.guard import Guard, GuardedTools, parsed_arguments
 from gpt5_agent.ledger import Ledger
+from gpt5_agent.meant_calls import DISPATCHER, meant_call
 from gpt5_agent.preparation import Prepared
+from openai_responses.approvals import Approval
 from openai_responses.calls import run_calls
 from openai_responses.items import Item
 from openai_responses.toolset import ToolAnswer, Toolset, failed_answer
+
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,8 @@ class SortedCalls:
     """The calls of a round, under their tools' own names.
 
     `refused` are the answers of those that are not made, `left` those that the host
-    makes. While there are `questions` for a person, none is made.
+    makes. While there are `questions` for a person, calls as they would be run, none is
+    made.
     """
 
     calls: tuple[Item, ...]
@@ -54,7 +59,9 @@ class Calling:
     def may_ask(self) -> bool:
         """Whether a call may have to wait for a person whom the host asks."""
         names = (*self._tools.names, *self._hosts)
-        return self._own.asks_in_chat and any(map(self._asks_for, names))
+        passes_on = DISPATCHER in self._hosts and self._approver.may_ask
+        asks = passes_on or any(map(self._asks_for, names))
+        return self._own.asks_in_chat and asks
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -71,12 +78,13 @@ class Calling:
             if why:
                 refused[call["call_id"]] = ToolAnswer(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
-        questions = [call for call in open_calls if self._must_ask(call)]
+        judged = [self._judged(call) for call in open_calls]
+        questions = [call for call in judged if self._must_ask(call)]
         if questions:
             shown = tuple(questions[:MOST_QUESTIONS])
             return SortedCalls(tuple(calls), refused, frozenset(), shown)
         left = [call for call in open_calls if call["name"] not in self._tools.names]
-        for call in left:
+        for call in map(self._judged, left):
             why = await self._approver.refusal(
                 call["call_id"], call["name"], parsed_arguments(call)
             )
@@ -115,6 +123,18 @@ class Calling:
         ask = self._own.approver.ask
         with self._ledger.paused():
             return ask is not None and await ask(call_id, name, arguments)
+
+    def _judged(self, call: Item) -> Item:
+        """Return the call that the rules are about: of the tool that will run.
+
+        Where they are stricter about the tool that passes it on, that one counts.
+        """
+        if call["name"] in self._tools.names:
+            return call
+        return max(meant_call(call), call, key=self._strictness)
+
+    def _strictness(self, call: Item) -> int:
+        return _STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _must_ask(self, call: Item) -> bool:
         if not (self._own.asks_in_chat and self._asks_for(call["name"])):

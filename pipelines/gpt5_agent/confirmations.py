@@ -20,6 +20,9 @@ from openai_responses.json_texts import typed_object
 MOST_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
 
+_LONGEST_QUESTION = 500
+"""Of a longer one the host shows the beginning, as if it were all."""
+
 _ASK_USER = "ask_user"
 _PREFIX = "call_confirm_"
 _ALLOW, _DENY = "Allow", "Deny"
@@ -139,11 +142,19 @@ def _question(request: ToolCallRequested) -> dict[str, Any]:
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
-        "question": text[:500],
+        "question": _shown_question(text),
         # The page recommends the first (tools/builtin.py, ask_user).
         "options": [deny, allow] if warning else [allow, deny],
         "allow_other": False,
     }
+
+
+def _shown_question(text: str) -> str:
+    """Return a question that says so where it is not whole."""
+    if len(text) <= _LONGEST_QUESTION:
+        return text
+    note = f" [... cut here: {len(text)} characters in all]"
+    return text[: _LONGEST_QUESTION - len(note)] + note
 
 
 def _is_ours(call: Mapping[str, Any]) -> bool:

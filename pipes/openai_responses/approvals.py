@@ -32,6 +32,11 @@ class Approver:
         )
         return next(fitting, self.otherwise)
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether there is a tool, known or not, for which a person is asked."""
+        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
+
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> str | None:

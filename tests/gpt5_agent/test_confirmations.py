@@ -230,3 +230,15 @@ def test_questions_are_taken_out_of_the_chat() -> None:
     left = without_questions([both, told(message, "no"), *rest])
 
     assert left == [{**message, "tool_calls": [own]}, *rest]
+
+
+@pytest.mark.parametrize("length", [400, 900])
+def test_question_that_does_not_fit_says_so(length: int) -> None:
+    """Nobody says yes to the beginning of a call and takes it for the whole."""
+    _, [question] = asked(
+        {**CALL, "arguments": json.dumps({"city": "x" * length, "to": "eve"})}
+    )
+
+    is_whole = question["question"].endswith('"to": "eve"}')
+    assert is_whole == (length == 400)
+    assert is_whole != question["question"].endswith("characters in all]")

@@ -34,6 +34,10 @@ from skipping_loop import run_skipping
 Json = dict[str, Any]
 SAID = message("9", "It rains.", "final_answer")
 BODY = {"tools": [host_tool("host_weather"), host_tool("host_news")]}
+DISPATCHER = {
+    "type": "function",
+    "function": {"name": "call_tool", "parameters": {"type": "object"}},
+}
 
 
 def looking(number: int, *tools: str, city: str = "") -> list[Item]:
@@ -52,7 +56,7 @@ def chat_of(
     held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
     rules = read_rules(more.pop("rules", ""))
     own = OwnTools(tools=tools, approver=Approver(rules), asks_in_chat=True)
-    asked = question(own=own, body=BODY, **more)
+    asked = question(own=own, **{"body": BODY, **more})
     return HostChat(host, asked, ScriptedProvider(*answers), **held)
 
 
@@ -335,6 +339,87 @@ def test_denied_tool_of_the_host_is_answered_by_us(
 
     assert chat.ran == []
     assert "does not allow host_weather" in str(answered(events))
+
+
+def dispatched(tool: str, number: int = 10) -> Item:
+    """A call of the host's tool that passes calls on (utils/tool_search.py)."""
+    given = {"tool_name": tool, "params": json.dumps({"city": "Bern"})}
+    return {**calls("call_tool", number), "arguments": json.dumps(given)}
+
+
+DISPATCHING = {"tools": [*BODY["tools"], DISPATCHER]}
+
+
+@pytest.mark.parametrize("rules", ["host_*=deny", "call_tool=deny"])
+def test_denied_tool_is_not_reached_through_another(
+    rules: str, host_functions: HostFunctions
+) -> None:
+    """A rule holds for the tool that runs, also where the host passes the call on."""
+    chat = chat_of(
+        host_functions,
+        [dispatched("host_delete")],
+        [SAID],
+        rules=rules,
+        body=DISPATCHING,
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert chat.ran == []
+    assert "does not allow" in str(answered(events))
+
+
+def test_tool_that_is_passed_on_needs_its_own_yes(
+    host_functions: HostFunctions,
+) -> None:
+    """The person reads which tool will run, with what; the call goes as it was."""
+    chat = chat_of(
+        host_functions,
+        [dispatched("host_delete"), dispatched("host_news", 11)],
+        [SAID],
+        rules="host_delete=ask",
+        body=DISPATCHING,
+        tool=lambda name, arguments: str(arguments["tool_name"]),
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    [asked] = [event for event in events if isinstance(event, ToolCallRequested)]
+    assert (asked.tool_name, asked.args) == ("host_delete", {"city": "Bern"})
+    assert chat.ran == ["call_tool", "call_tool"]
+    assert [one["question"] for one in chat.questions] == [
+        'May host_delete be called? It can delete things. With: {"city": "Bern"}'
+    ]
+    assert_prefixes(chat)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"tool_name": "host_delete"},
+        {"tool_name": "host_delete", "params": "[]"},
+        {"tool_name": "host_delete", "params": {"city": "Bern"}},
+        {"tool_name": ["host_delete"], "params": "{}"},
+    ],
+    ids=str,
+)
+def test_what_the_host_would_not_pass_on_is_left_to_it(
+    arguments: Json, host_functions: HostFunctions
+) -> None:
+    """The host says what is wrong with it."""
+    call = {**dispatched("host_delete"), "arguments": json.dumps(arguments)}
+    chat = chat_of(
+        host_functions,
+        [call],
+        [SAID],
+        rules="host_*=deny",
+        body=DISPATCHING,
+        tool=lambda name, arguments: "Error",
+    )
+
+    run_skipping(chat.say("Weather?"))
+
+    assert chat.ran == ["call_tool"]
 
 
 def test_style_does_not_change_inside_a_chat(host_functions: HostFunctions) -> None:
