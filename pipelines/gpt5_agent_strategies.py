@@ -8,10 +8,10 @@ description: Agents over the Responses API, with policies, limits and approvals.
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
 
     openai_responses  items, errors, sentences, endings, usage, run_events, json_texts,
-                      approvals, endpoint, clock, compat, deadlines, api_errors, events,
-                      sse, event_reader, received, hosted, catalog, models, parameters,
-                      request, retries, routes, sessions, transport, texts, turn,
-                      exchange, toolset, pictures, origin, redaction, schema_parts,
+                      redaction, approvals, endpoint, clock, compat, deadlines,
+                      api_errors, events, sse, event_reader, received, hosted, catalog,
+                      models, parameters, request, retries, routes, sessions, transport,
+                      texts, turn, exchange, toolset, pictures, origin, schema_parts,
                       arguments, prices, tool_names, remote_calls, replay, open_schemas,
                       strict_limits, schemas, tools, calls, healing, attempts, consents,
                       run, ulids
@@ -76,7 +76,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import (
     aclosing,
     asynccontextmanager,
@@ -848,6 +848,129 @@ def typed_texts(text: str) -> Mapping[str, str] | None:
     return found
 
 
+# openai_responses.redaction ===========================================================
+# Secrets out of text.
+#
+# Two passes: the values that are known to be secret, in every form in which they travel;
+# then whatever looks like a secret. A part that is `[redacted]` already is left alone.
+#
+# No rule may look behind a character that another rule can take, and none may end in
+# front of a letter or digit: that keeps a second pass from finding anything. What a
+# rule repeats without bound is possessive or starts with a character that it cannot
+# repeat: that keeps the time linear.
+
+REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # A header: its value goes on to the end of the line or of the quotes.
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # A name whose value is one word, or in quotes.
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # A query parameter.
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            # `Basic` is a word too: base64 has digits, or a capital inside a word.
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
+            # version and four bytes of a time that are zero for a while yet.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    A second time changes nothing. Secrets of fewer than six characters are ignored:
+    they would be found in ordinary words.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    if known:
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        pattern = "|".join(re.escape(form) for form in longest_first)
+        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
+    return _replaced(_LOOKS_SECRET, text)
+
+
+def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted, as one line that no reader of a log obeys.
+
+    The words of tools, pages and programs get there: a line end would begin a line that
+    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    """
+    line = "\\n".join(redacted(text, secrets).splitlines())
+    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+
+
+def error_place(error: BaseException) -> str:
+    """Return what a log may say of a foreign exception: its kind, and where it arose.
+
+    Its text may quote a header or a prompt.
+    """
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    return f"{type(error).__name__} at {place}"
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
+
+
+def _replaced(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(
+        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
+    )
+
+
+def _keeping_the_name(found: re.Match[str]) -> str:
+    """Return the mark, with what tells the reader which secret was there."""
+    name = found[found.lastgroup] if found.lastgroup else ""
+    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for offset in range(3):
+        inner = _inside_base64(raw, offset)
+        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header stands behind a user name that nobody told us;
+    its length modulo three is all that matters.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+
+
 # openai_responses.approvals ===========================================================
 # Whether a call may run: by rule, or by asking a person.
 #
@@ -862,11 +985,15 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open."""
+    """The rules of a request, with the way to ask for the calls they leave open.
+
+    `log` takes a line when asking failed.
+    """
 
     rules: Sequence[tuple[str, Approval]] = ()
     otherwise: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
+    log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
         """Return what the rules say of a tool."""
@@ -898,7 +1025,8 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception:  # whoever cannot be asked has not said yes
+        except Exception as error:  # whoever cannot be asked has not said yes
+            self.log(f"nobody could be asked about {name}: {error_place(error)}")
             return False
 
 
@@ -3406,105 +3534,6 @@ def read_origin(wire: object, host_model: str) -> Origin:
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
         return Origin(str(wire["family"]), endpoint, account)
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
-
-
-# openai_responses.redaction ===========================================================
-# Secrets out of text.
-#
-# Two passes: the values that are known to be secret, in every form in which they travel;
-# then whatever looks like a secret. A part that is `[redacted]` already is left alone.
-#
-# No rule may look behind a character that another rule can take, and none may end in
-# front of a letter or digit: that keeps a second pass from finding anything. What a
-# rule repeats without bound is possessive or starts with a character that it cannot
-# repeat: that keeps the time linear.
-
-REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            # A header: its value goes on to the end of the line or of the quotes.
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-
-
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
-    return _replaced(_LOOKS_SECRET, text)
-
-
-def _replaced(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(
-        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
-    )
-
-
-def _keeping_the_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
 # openai_responses.schema_parts ========================================================
@@ -11878,6 +11907,10 @@ _CLOSE_SECONDS = 5.0
 """A tool that does not let itself be cancelled must not hold the server's end."""
 
 
+class BridgeClosed(Exception):
+    """The bridge was closed: nothing more is answered."""
+
+
 class Reading:
     """One answer, pulled piece by piece from any thread.
 
@@ -11964,14 +11997,17 @@ class Bridge:
         self._is_closed = False
 
     def read(self, pieces: AsyncGenerator[Piece, None]) -> Reading:
-        """Return `pieces` as a plain iterator."""
+        """Return `pieces` as a plain iterator; raises BridgeClosed."""
         reading = Reading(self._lease_seconds, self._beat_seconds)
         self._begin(reading.fill(pieces, self._last))
         return reading
 
     def wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what `work` comes to."""
-        return self._begin(work).result()
+        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+        try:
+            return self._begin(work).result()
+        except CancelledError:
+            raise BridgeClosed from None
 
     def close(self) -> None:
         """Cancel everything, then end the thread; later work is refused."""
@@ -11986,7 +12022,7 @@ class Bridge:
         with self._lock:
             if self._is_closed:
                 work.close()
-                raise RuntimeError("the bridge is closed")
+                raise BridgeClosed
             if self._loop is None:
                 self._loop = self._start()
             return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -12681,8 +12717,7 @@ class AgentLog:
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
-        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
-        _LOGGER.log(level, "%s %s", self.run_id, one_line)
+        _LOGGER.log(level, "%s %s", self.run_id, redacted_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
         """Return a sentence with the id under which the log has this answer."""
@@ -14595,7 +14630,9 @@ class Calling:
         self._guard = Guard(self._schema)
         for call in prepared.earlier.failed:
             self._guard.note_failed_call(call)
-        self._approver = replace(asked.own.approver, ask=self._asked_person)
+        self._approver = replace(
+            asked.own.approver, ask=self._asked_person, log=asked.log
+        )
 
     @property
     def may_ask(self) -> bool:
@@ -15560,7 +15597,7 @@ async def streamed(call: Call) -> AsyncGenerator[Piece, None]:
             async with aclosing(_chunks(call, log)) as chunks:
                 async for chunk in chunks:
                     yield chunk
-    except Exception as error:
+    except Exception as error:  # raised, it would take away what has been shown
         yield error_chunk(_sentence_of(error, log))
     yield DONE
 
@@ -15578,7 +15615,7 @@ async def whole(call: Call) -> Chunk:
                     for _ in view.show(event):
                         pass
             return view.result(*_heading(call.caller))
-    except Exception as error:
+    except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_sentence_of(error, log))
 
 
@@ -15628,7 +15665,7 @@ async def _task(call: Call, log: AgentLog) -> Chunk:
             async for event in events:
                 if isinstance(event, RunEnded):
                     text = _task_text(event, log)
-    except Exception as error:
+    except Exception as error:  # a title that failed is no reason to fail a chat
         _sentence_of(error, log)
     return task_result(text, call.caller.model)
 
@@ -15652,17 +15689,11 @@ def _heading(caller: Caller) -> tuple[str, int, str]:
 
 
 def _sentence_of(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show.
-
-    Of a foreign exception only its place is told: its text may quote a header or a
-    prompt.
-    """
+    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    log.warn(f"{type(error).__name__} at {place}")
+    log.warn(error_place(error))
     return log.with_error_id(_OUR_FAULT)
 
 
@@ -15738,7 +15769,7 @@ class Pipeline:
             if caller.streams:
                 return self._bridge.read(streamed(call))
             return Unlogged(self._bridge.wait_for(whole(call)))
-        except Exception:  # the bridge was closed
+        except BridgeClosed:
             error = error_chunk(_STOPPED)
             return iter((error, DONE)) if caller.streams else error
 

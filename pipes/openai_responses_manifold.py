@@ -8,16 +8,15 @@ description: GPT models over the Responses API, with reasoning that is remembere
 
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
-    openai_responses  clock, errors, sentences, endings, items, usage, run_events,
-                      api_errors, deadlines, endpoint, received, retries, routes,
-                      sessions, transport, ulids, pictures, catalog, models, origin,
-                      texts, tool_names, remote_calls, hosted, replay, compat, events,
-                      sse, event_reader, json_texts, parameters, request, turn,
+    openai_responses  clock, errors, sentences, endings, redaction, items, usage,
+                      run_events, api_errors, deadlines, endpoint, received, retries,
+                      routes, sessions, transport, ulids, pictures, catalog, models,
+                      origin, texts, tool_names, remote_calls, hosted, replay, compat,
+                      events, sse, event_reader, json_texts, parameters, request, turn,
                       exchange, healing, attempts, schema_parts, arguments, approvals,
                       toolset, calls, consents, open_schemas, strict_limits, schemas,
-                      tools, run, overrides, redaction, containers, retirement,
-                      mcp_fields, mcp_servers, prices, audit, omissions, auto_model,
-                      model_list
+                      tools, run, overrides, containers, retirement, mcp_fields,
+                      mcp_servers, prices, audit, omissions, auto_model, model_list
     owui_chat  links, annotations, host_chunks, shown, kept_cards, markers, messages,
                stored, made, chunks, completion, cards, call_cards, citations, closing,
                code_texts, picture_cards, code_cards, remote_cards, searches,
@@ -480,6 +479,129 @@ def api_word(word: str | None) -> str | None:
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
+
+
+# openai_responses.redaction ===========================================================
+# Secrets out of text.
+#
+# Two passes: the values that are known to be secret, in every form in which they travel;
+# then whatever looks like a secret. A part that is `[redacted]` already is left alone.
+#
+# No rule may look behind a character that another rule can take, and none may end in
+# front of a letter or digit: that keeps a second pass from finding anything. What a
+# rule repeats without bound is possessive or starts with a character that it cannot
+# repeat: that keeps the time linear.
+
+REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # A header: its value goes on to the end of the line or of the quotes.
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # A name whose value is one word, or in quotes.
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # A query parameter.
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            # `Basic` is a word too: base64 has digits, or a capital inside a word.
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
+            # version and four bytes of a time that are zero for a while yet.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    A second time changes nothing. Secrets of fewer than six characters are ignored:
+    they would be found in ordinary words.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    if known:
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        pattern = "|".join(re.escape(form) for form in longest_first)
+        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
+    return _replaced(_LOOKS_SECRET, text)
+
+
+def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted, as one line that no reader of a log obeys.
+
+    The words of tools, pages and programs get there: a line end would begin a line that
+    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    """
+    line = "\\n".join(redacted(text, secrets).splitlines())
+    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+
+
+def error_place(error: BaseException) -> str:
+    """Return what a log may say of a foreign exception: its kind, and where it arose.
+
+    Its text may quote a header or a prompt.
+    """
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    return f"{type(error).__name__} at {place}"
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
+
+
+def _replaced(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(
+        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
+    )
+
+
+def _keeping_the_name(found: re.Match[str]) -> str:
+    """Return the mark, with what tells the reader which secret was there."""
+    name = found[found.lastgroup] if found.lastgroup else ""
+    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for offset in range(3):
+        inner = _inside_base64(raw, offset)
+        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header stands behind a user name that nobody told us;
+    its length modulo three is all that matters.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
 # openai_responses.items ===============================================================
@@ -3990,11 +4112,15 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open."""
+    """The rules of a request, with the way to ask for the calls they leave open.
+
+    `log` takes a line when asking failed.
+    """
 
     rules: Sequence[tuple[str, Approval]] = ()
     otherwise: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
+    log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
         """Return what the rules say of a tool."""
@@ -4026,7 +4152,8 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception:  # whoever cannot be asked has not said yes
+        except Exception as error:  # whoever cannot be asked has not said yes
+            self.log(f"nobody could be asked about {name}: {error_place(error)}")
             return False
 
 
@@ -5171,105 +5298,6 @@ def _entry_complaint(model: str, what: str) -> str:
         f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
         "correct it in the valves."
     )
-
-
-# openai_responses.redaction ===========================================================
-# Secrets out of text.
-#
-# Two passes: the values that are known to be secret, in every form in which they travel;
-# then whatever looks like a secret. A part that is `[redacted]` already is left alone.
-#
-# No rule may look behind a character that another rule can take, and none may end in
-# front of a letter or digit: that keeps a second pass from finding anything. What a
-# rule repeats without bound is possessive or starts with a character that it cannot
-# repeat: that keeps the time linear.
-
-REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            # A header: its value goes on to the end of the line or of the quotes.
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-
-
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
-    return _replaced(_LOOKS_SECRET, text)
-
-
-def _replaced(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(
-        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
-    )
-
-
-def _keeping_the_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
 # openai_responses.containers ==========================================================
@@ -10090,7 +10118,10 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 def approver_of(
-    valves: Valves, metadata: Mapping[str, Any], event_call: EventCall | None
+    valves: Valves,
+    metadata: Mapping[str, Any],
+    event_call: EventCall | None,
+    log: Callable[[str], object] = str,
 ) -> Approver:
     """Return who decides about the calls of a request.
 
@@ -10103,6 +10134,7 @@ def approver_of(
         rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
         otherwise="ask" if mode == "ask" else "auto",
         ask=_ask_through(event_call) if event_call else None,
+        log=log,
     )
 
 
@@ -10761,7 +10793,7 @@ class RunLog:
         A level that is not known counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
-        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
+        one_line = redacted_line(text, self._secrets)
         with self._lock:
             self._lines.append(LogLine(self._now(), known, one_line))
         if _LEVELS[known] >= self._threshold:
@@ -12344,13 +12376,14 @@ def _toolset(asked: Asked, offered: Offered) -> Toolset:
     """Return what runs the calls here, unless others have to run one of them."""
     around, valves, known = asked.around, asked.valves, offered.names.known
     ours = valves.TOOL_EXECUTION == "pipe" and bool(known)
-    approver = approver_of(valves, around.metadata, around.event_call)
+    log = partial(asked.log.line, "DEBUG")
+    approver = approver_of(valves, around.metadata, around.event_call, log)
     tools = HostTools(around, offered.names, asked.threads)
     return toolset_of(
         valves,
         tools,
         approver,
-        partial(asked.log.line, "DEBUG"),
+        log,
         runs_calls=ours and all(name in around.tools for name in known),
     )
 
@@ -12748,10 +12781,8 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunEnded):
                         failed = event.ending.is_failure
-        except ResponsesError as error:
-            yield error_chunk(report_refusal(asked, str(error)))
-        except Exception as error:
-            yield error_chunk(_our_fault(asked, error))
+        except Exception as error:  # raised, it would take away what has been shown
+            yield error_chunk(_sentence_of(asked, error))
         if failed and _shows_log(asked):
             yield source_chunk("Log of this answer", asked.log.text())
 
@@ -12760,10 +12791,8 @@ class Pipe:
         view = _native_view(asked)
         try:
             ended = await self._watch(asked, self._answer(asked), view)
-        except ResponsesError as error:
-            return error_chunk(report_refusal(asked, str(error)))
-        except Exception as error:
-            return error_chunk(_our_fault(asked, error))
+        except Exception as error:  # raised, the host would show its text
+            return error_chunk(_sentence_of(asked, error))
         result = completion(ended, *_heading(asked))
         if not asked.caller.host_reads:
             return result
@@ -12779,10 +12808,8 @@ class Pipe:
             events = told(prepare_task(asked), self._connections)
             ended = await self._watch(asked, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
-        except ResponsesError as error:
-            report_refusal(asked, str(error))
-        except Exception as error:
-            _our_fault(asked, error)
+        except Exception as error:  # a title that failed is no reason to fail a chat
+            _sentence_of(asked, error)
         return task_result(text, asked.caller.host_model)
 
     async def _answer(self, asked: Asked) -> AsyncGenerator[Told, None]:
@@ -12844,14 +12871,11 @@ def _shows_log(asked: Asked) -> bool:
     return wanted and asked.caller.host_reads
 
 
-def _our_fault(asked: Asked, error: Exception) -> str:
-    """Log where `error` came from, not what it says; return a sentence to show.
-
-    The text of a foreign exception may quote a header or a prompt.
-    """
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    asked.log.line("ERROR", f"{type(error).__name__} at {place}")
+def _sentence_of(asked: Asked, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show."""
+    if isinstance(error, ResponsesError):
+        return report_refusal(asked, str(error))
+    asked.log.line("ERROR", error_place(error))
     return with_error_id(
         asked,
         "Something in this pipe went wrong. Try again; if it lasts, give an "

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from traceback import extract_tb
 
 from gpt5_agent.asked import AgentAsked
 from gpt5_agent.bridge import Piece
@@ -25,6 +24,7 @@ from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.errors import ResponsesError
 from openai_responses.models import resolve_model
 from openai_responses.origin import Origin
+from openai_responses.redaction import error_place
 from openai_responses.run import run
 from openai_responses.run_events import RunEnded
 from openai_responses.transport import Connections
@@ -61,7 +61,7 @@ async def streamed(call: Call) -> AsyncGenerator[Piece, None]:
             async with aclosing(_chunks(call, log)) as chunks:
                 async for chunk in chunks:
                     yield chunk
-    except Exception as error:
+    except Exception as error:  # raised, it would take away what has been shown
         yield error_chunk(_sentence_of(error, log))
     yield DONE
 
@@ -79,7 +79,7 @@ async def whole(call: Call) -> Chunk:
                     for _ in view.show(event):
                         pass
             return view.result(*_heading(call.caller))
-    except Exception as error:
+    except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_sentence_of(error, log))
 
 
@@ -129,7 +129,7 @@ async def _task(call: Call, log: AgentLog) -> Chunk:
             async for event in events:
                 if isinstance(event, RunEnded):
                     text = _task_text(event, log)
-    except Exception as error:
+    except Exception as error:  # a title that failed is no reason to fail a chat
         _sentence_of(error, log)
     return task_result(text, call.caller.model)
 
@@ -153,15 +153,9 @@ def _heading(caller: Caller) -> tuple[str, int, str]:
 
 
 def _sentence_of(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show.
-
-    Of a foreign exception only its place is told: its text may quote a header or a
-    prompt.
-    """
+    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    log.warn(f"{type(error).__name__} at {place}")
+    log.warn(error_place(error))
     return log.with_error_id(_OUR_FAULT)

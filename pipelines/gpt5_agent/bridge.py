@@ -8,7 +8,7 @@ that its reader has left; and what is not pulled for the time of a lease is canc
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import aclosing
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -24,6 +24,10 @@ BEAT: Piece = {"choices": []}
 
 _CLOSE_SECONDS = 5.0
 """A tool that does not let itself be cancelled must not hold the server's end."""
+
+
+class BridgeClosed(Exception):
+    """The bridge was closed: nothing more is answered."""
 
 
 class Reading:
@@ -112,14 +116,17 @@ class Bridge:
         self._is_closed = False
 
     def read(self, pieces: AsyncGenerator[Piece, None]) -> Reading:
-        """Return `pieces` as a plain iterator."""
+        """Return `pieces` as a plain iterator; raises BridgeClosed."""
         reading = Reading(self._lease_seconds, self._beat_seconds)
         self._begin(reading.fill(pieces, self._last))
         return reading
 
     def wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what `work` comes to."""
-        return self._begin(work).result()
+        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+        try:
+            return self._begin(work).result()
+        except CancelledError:
+            raise BridgeClosed from None
 
     def close(self) -> None:
         """Cancel everything, then end the thread; later work is refused."""
@@ -134,7 +141,7 @@ class Bridge:
         with self._lock:
             if self._is_closed:
                 work.close()
-                raise RuntimeError("the bridge is closed")
+                raise BridgeClosed
             if self._loop is None:
                 self._loop = self._start()
             return asyncio.run_coroutine_threadsafe(work, self._loop)

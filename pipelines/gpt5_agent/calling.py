@@ -53,7 +53,9 @@ class Calling:
         self._guard = Guard(self._schema)
         for call in prepared.earlier.failed:
             self._guard.note_failed_call(call)
-        self._approver = replace(asked.own.approver, ask=self._asked_person)
+        self._approver = replace(
+            asked.own.approver, ask=self._asked_person, log=asked.log
+        )
 
     @property
     def may_ask(self) -> bool:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable
 
-from openai_responses.redaction import redacted
+from openai_responses.redaction import redacted_line
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
@@ -29,8 +29,7 @@ class AgentLog:
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
-        one_line = "\\n".join(redacted(text, self._secrets).splitlines())
-        _LOGGER.log(level, "%s %s", self.run_id, one_line)
+        _LOGGER.log(level, "%s %s", self.run_id, redacted_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
         """Return a sentence with the id under which the log has this answer."""

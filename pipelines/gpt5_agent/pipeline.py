@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from gpt5_agent.answers import DONE, Call, streamed, whole
-from gpt5_agent.bridge import Bridge, Piece
+from gpt5_agent.bridge import Bridge, BridgeClosed, Piece
 from gpt5_agent.caller import CONTEXT_KEY, agent_context, read_caller
 from gpt5_agent.settings import Question
 from gpt5_agent.valves import Valves
@@ -91,7 +91,7 @@ class Pipeline:
             if caller.streams:
                 return self._bridge.read(streamed(call))
             return Unlogged(self._bridge.wait_for(whole(call)))
-        except Exception:  # the bridge was closed
+        except BridgeClosed:
             error = error_chunk(_STOPPED)
             return iter((error, DONE)) if caller.streams else error
 

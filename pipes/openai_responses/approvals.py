@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from openai_responses.errors import InvalidRequest
+from openai_responses.redaction import error_place
 
 Approval = Literal["auto", "ask", "deny"]
 
@@ -19,11 +20,15 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open."""
+    """The rules of a request, with the way to ask for the calls they leave open.
+
+    `log` takes a line when asking failed.
+    """
 
     rules: Sequence[tuple[str, Approval]] = ()
     otherwise: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
+    log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
         """Return what the rules say of a tool."""
@@ -55,7 +60,8 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception:  # whoever cannot be asked has not said yes
+        except Exception as error:  # whoever cannot be asked has not said yes
+            self.log(f"nobody could be asked about {name}: {error_place(error)}")
             return False
 
 

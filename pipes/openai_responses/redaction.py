@@ -13,6 +13,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
+from traceback import extract_tb
 from urllib.parse import quote, quote_plus
 
 REDACTED = "[redacted]"
@@ -66,6 +67,30 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
         pattern = "|".join(re.escape(form) for form in longest_first)
         text = _replaced(re.compile(pattern, re.IGNORECASE), text)
     return _replaced(_LOOKS_SECRET, text)
+
+
+def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted, as one line that no reader of a log obeys.
+
+    The words of tools, pages and programs get there: a line end would begin a line that
+    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    """
+    line = "\\n".join(redacted(text, secrets).splitlines())
+    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+
+
+def error_place(error: BaseException) -> str:
+    """Return what a log may say of a foreign exception: its kind, and where it arose.
+
+    Its text may quote a header or a prompt.
+    """
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    return f"{type(error).__name__} at {place}"
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
 
 
 def _replaced(pattern: re.Pattern[str], text: str) -> str:

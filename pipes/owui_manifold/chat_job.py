@@ -153,12 +153,13 @@ def _toolset(asked: Asked, offered: Offered) -> Toolset:
     """Return what runs the calls here, unless others have to run one of them."""
     around, valves, known = asked.around, asked.valves, offered.names.known
     ours = valves.TOOL_EXECUTION == "pipe" and bool(known)
-    approver = approver_of(valves, around.metadata, around.event_call)
+    log = partial(asked.log.line, "DEBUG")
+    approver = approver_of(valves, around.metadata, around.event_call, log)
     tools = HostTools(around, offered.names, asked.threads)
     return toolset_of(
         valves,
         tools,
         approver,
-        partial(asked.log.line, "DEBUG"),
+        log,
         runs_calls=ours and all(name in around.tools for name in known),
     )

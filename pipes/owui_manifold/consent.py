@@ -10,7 +10,10 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 def approver_of(
-    valves: Valves, metadata: Mapping[str, Any], event_call: EventCall | None
+    valves: Valves,
+    metadata: Mapping[str, Any],
+    event_call: EventCall | None,
+    log: Callable[[str], object] = str,
 ) -> Approver:
     """Return who decides about the calls of a request.
 
@@ -23,6 +26,7 @@ def approver_of(
         rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
         otherwise="ask" if mode == "ask" else "auto",
         ask=_ask_through(event_call) if event_call else None,
+        log=log,
     )
 
 

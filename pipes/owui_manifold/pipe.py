@@ -12,12 +12,12 @@ The story of a request, from Open WebUI's call to the last chunk.
 from collections.abc import AsyncGenerator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from traceback import extract_tb
 from typing import Any
 
 from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.endings import CUT
 from openai_responses.errors import ResponsesError
+from openai_responses.redaction import error_place
 from openai_responses.run_events import RunEnded
 from openai_responses.transport import Connections
 from openai_responses.ulids import new_ulid
@@ -123,10 +123,8 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunEnded):
                         failed = event.ending.is_failure
-        except ResponsesError as error:
-            yield error_chunk(report_refusal(asked, str(error)))
-        except Exception as error:
-            yield error_chunk(_our_fault(asked, error))
+        except Exception as error:  # raised, it would take away what has been shown
+            yield error_chunk(_sentence_of(asked, error))
         if failed and _shows_log(asked):
             yield source_chunk("Log of this answer", asked.log.text())
 
@@ -135,10 +133,8 @@ class Pipe:
         view = _native_view(asked)
         try:
             ended = await self._watch(asked, self._answer(asked), view)
-        except ResponsesError as error:
-            return error_chunk(report_refusal(asked, str(error)))
-        except Exception as error:
-            return error_chunk(_our_fault(asked, error))
+        except Exception as error:  # raised, the host would show its text
+            return error_chunk(_sentence_of(asked, error))
         result = completion(ended, *_heading(asked))
         if not asked.caller.host_reads:
             return result
@@ -154,10 +150,8 @@ class Pipe:
             events = told(prepare_task(asked), self._connections)
             ended = await self._watch(asked, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
-        except ResponsesError as error:
-            report_refusal(asked, str(error))
-        except Exception as error:
-            _our_fault(asked, error)
+        except Exception as error:  # a title that failed is no reason to fail a chat
+            _sentence_of(asked, error)
         return task_result(text, asked.caller.host_model)
 
     async def _answer(self, asked: Asked) -> AsyncGenerator[Told, None]:
@@ -219,14 +213,11 @@ def _shows_log(asked: Asked) -> bool:
     return wanted and asked.caller.host_reads
 
 
-def _our_fault(asked: Asked, error: Exception) -> str:
-    """Log where `error` came from, not what it says; return a sentence to show.
-
-    The text of a foreign exception may quote a header or a prompt.
-    """
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    asked.log.line("ERROR", f"{type(error).__name__} at {place}")
+def _sentence_of(asked: Asked, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show."""
+    if isinstance(error, ResponsesError):
+        return report_refusal(asked, str(error))
+    asked.log.line("ERROR", error_place(error))
     return with_error_id(
         asked,
         "Something in this pipe went wrong. Try again; if it lasts, give an "

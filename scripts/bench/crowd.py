@@ -98,7 +98,7 @@ class _Reading:
                     self._open += 1
                     self._together = max(self._together, self._open)
                 words += _words_in(chunk)
-        except Exception as error:
+        except Exception as error:  # whatever it is, it is what the round found out
             self._faults.append(f"{type(error).__name__}: {error}")
         else:
             self._judge(words)

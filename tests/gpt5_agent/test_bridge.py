@@ -3,12 +3,12 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from gpt5_agent.bridge import BEAT, Bridge, Piece, Reading
+from gpt5_agent.bridge import BEAT, Bridge, BridgeClosed, Piece, Reading
 
 LAST: Piece = {"error": "stopped"}
 
@@ -180,7 +180,7 @@ def test_work_after_closing_is_refused(bridge: Bridge, work: Work) -> None:
     """A question that comes late starts no thread that nobody would end."""
     bridge.close()
 
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(BridgeClosed):
         bridge.read(work.pieces("one"))
     assert not work.begun.is_set()
 
@@ -206,7 +206,7 @@ def test_closing_ends_a_wait(bridge: Bridge, work: Work) -> None:
         waiting = threads.submit(bridge.wait_for, forever())
         assert work.begun.wait(20)
         bridge.close()
-        with pytest.raises(CancelledError):
+        with pytest.raises(BridgeClosed):
             waiting.result(20)
 
 

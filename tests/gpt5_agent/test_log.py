@@ -12,9 +12,9 @@ def test_a_line_stands_behind_its_id(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
 
     AgentLog("ID1").line("ROUND 1\nsecond line")
-    AgentLog("ID2").warn("went wrong")
+    AgentLog("ID2").warn("went \x1b[31mwrong")
 
-    assert caplog.messages == ["ID1 ROUND 1\\nsecond line", "ID2 went wrong"]
+    assert caplog.messages == ["ID1 ROUND 1\\nsecond line", "ID2 went \\x1b[31mwrong"]
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
 
 

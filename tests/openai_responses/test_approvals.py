@@ -1,5 +1,6 @@
 """Whether a call may run, by rule or by question."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ class Person:
     ) -> bool:
         """Take a question."""
         self.asked.append((call_id, name, arguments))
-        if isinstance(self.answer, Exception):
+        if isinstance(self.answer, BaseException):
             raise self.answer
         return bool(self.answer)
 
@@ -124,3 +125,22 @@ async def test_anything_but_a_yes_is_a_no(ask: Person | None) -> None:
     assert (
         told == "The user did not approve this call of get_weather. Go on without it."
     )
+
+
+async def test_who_could_not_be_asked_is_logged() -> None:
+    """By the kind of what went wrong, not by its words, which may be anybody's."""
+    lines: list[str] = []
+    gone = Person(ConnectionError("hunter2"))
+
+    await refusal(Approver(otherwise="ask", ask=gone, log=lines.append))
+    await refusal(Approver(otherwise="ask", ask=Person(False), log=lines.append))
+
+    [line] = lines
+    assert line.startswith("nobody could be asked about get_weather: ConnectionError")
+    assert "hunter2" not in line
+
+
+async def test_stop_while_a_person_is_asked_is_no_answer() -> None:
+    """It passes through; the run ends."""
+    with pytest.raises(asyncio.CancelledError):
+        await refusal(Approver(otherwise="ask", ask=Person(asyncio.CancelledError())))

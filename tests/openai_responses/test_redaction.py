@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from openai_responses.redaction import redacted
+from openai_responses.redaction import error_place, redacted, redacted_line
 
 KEY = "sk-canary-7c1e5f"
 ODD = 'p+ä/"?w d'
@@ -184,3 +184,32 @@ def test_a_megabyte_of_anything_ends(piece: str) -> None:
     text = piece * (MEGABYTE // len(piece))
 
     assert "!" not in redacted(text, ["xxxxxxx!", "a=a=a=!"])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("first\r\nsecond\x85third", r"first\nsecond\nthird"),
+        ("\x1b]52;c;ZXZpbA==\x07", r"\x1b]52;c;ZXZpbA==\x07"),
+        ("left\u202eright\ud800", r"left\u202eright\ud800"),
+        ("a\tb", r"a\tb"),
+        ("Grüße, 世界 🙂", "Grüße, 世界 🙂"),
+        ("key-of-mine\n", "[redacted]"),
+    ],
+    ids=["ends of lines", "escape sequence", "unseen", "tab", "words", "secret"],
+)
+def test_a_line_of_a_log_is_one_line_of_text(text: str, line: str) -> None:
+    """Whoever wrote it: no second line, nothing that a terminal obeys."""
+    assert redacted_line(text, ["key-of-mine"]) == line
+
+
+def test_of_a_foreign_exception_its_place_is_told() -> None:
+    """Its words may be anybody's."""
+    with pytest.raises(ValueError, match="hunter2") as caught:
+        int("hunter2")
+
+    assert error_place(caught.value).startswith("ValueError at line ")
+    assert error_place(caught.value).endswith(
+        " in test_of_a_foreign_exception_its_place_is_told"
+    )
+    assert error_place(KeyError("hunter2")) == "KeyError at nowhere"
