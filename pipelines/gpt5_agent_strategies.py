@@ -38,7 +38,6 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
 
 import asyncio
 import base64
-import binascii
 import errno
 import hashlib
 import json
@@ -11569,9 +11568,8 @@ class ReadyForInput:
     """The agent takes the next message (`onReadyForInput`)."""
 
 
-AgentEvent = (
-    RunEvent
-    | StateChanged
+OwnEvent = (
+    StateChanged
     | StepStarted
     | StepEnded
     | RoundEnded
@@ -11581,6 +11579,9 @@ AgentEvent = (
     | ExecutionEnded
     | ReadyForInput
 )
+"""What only an agent reports."""
+
+AgentEvent = RunEvent | OwnEvent
 
 
 # gpt5_agent.policy ====================================================================
@@ -12657,18 +12658,7 @@ class PlainView:
                 self._metadata = event.metadata
                 more = metadata_keys(event.metadata)
                 yield {**self._head, "choices": [], **more}
-            case (
-                StepStarted()
-                | StepEnded()
-                | RoundEnded()
-                | SourceGiven()
-                | StateChanged()
-                | ToolCallRequested()
-                | NewMessage()
-                | ReadyForInput()
-            ):
-                return
-            case _:
+            case _ if not isinstance(event, OwnEvent):
                 for shown in self._thoughts.show(event):
                     self._collect(shown)
                     yield from self._chunks.show(shown)
@@ -14240,7 +14230,7 @@ def _blob(content: bytes, mime: str, name: str) -> _Told:
 def _decoded(data: object) -> bytes:
     try:
         return base64.b64decode(str(data or ""), validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise InvalidRequest("the file is not base64") from None
 
 

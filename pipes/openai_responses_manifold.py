@@ -36,7 +36,6 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import inspect
 import json
@@ -8226,7 +8225,7 @@ def _encoded_type(payload: str) -> str:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
             return image_type(base64.b64decode(payload))
-    except binascii.Error:
+    except ValueError:  # no base64, or not even ASCII
         return ""
     return kind
 
@@ -11333,7 +11332,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
     try:
         return kind, base64.b64decode(encoded)
-    except binascii.Error:
+    except ValueError:  # no base64, or not even ASCII
         return kind, b""
 
 

@@ -8,14 +8,8 @@ from gpt5_agent.events import (
     AgentEvent,
     ExecutionEnded,
     Metadata,
-    NewMessage,
-    ReadyForInput,
-    RoundEnded,
-    SourceGiven,
-    StateChanged,
-    StepEnded,
+    OwnEvent,
     StepStarted,
-    ToolCallRequested,
 )
 from gpt5_agent.thoughts import Thoughts
 from openai_responses.endings import CUT
@@ -54,18 +48,7 @@ class PlainView:
                 self._metadata = event.metadata
                 more = metadata_keys(event.metadata)
                 yield {**self._head, "choices": [], **more}
-            case (
-                StepStarted()
-                | StepEnded()
-                | RoundEnded()
-                | SourceGiven()
-                | StateChanged()
-                | ToolCallRequested()
-                | NewMessage()
-                | ReadyForInput()
-            ):
-                return
-            case _:
+            case _ if not isinstance(event, OwnEvent):
                 for shown in self._thoughts.show(event):
                     self._collect(shown)
                     yield from self._chunks.show(shown)

@@ -146,9 +146,8 @@ class ReadyForInput:
     """The agent takes the next message (`onReadyForInput`)."""
 
 
-AgentEvent = (
-    RunEvent
-    | StateChanged
+OwnEvent = (
+    StateChanged
     | StepStarted
     | StepEnded
     | RoundEnded
@@ -158,3 +157,6 @@ AgentEvent = (
     | ExecutionEnded
     | ReadyForInput
 )
+"""What only an agent reports."""
+
+AgentEvent = RunEvent | OwnEvent

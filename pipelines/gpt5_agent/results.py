@@ -5,7 +5,6 @@ The texts are those of the seed (pipelines-and-agents.md §6). Parts are dicts w
 """
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -136,5 +135,5 @@ def _blob(content: bytes, mime: str, name: str) -> _Told:
 def _decoded(data: object) -> bytes:
     try:
         return base64.b64decode(str(data or ""), validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise InvalidRequest("the file is not base64") from None

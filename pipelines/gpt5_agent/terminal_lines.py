@@ -10,14 +10,9 @@ from gpt5_agent.events import (
     AgentEvent,
     ExecutionEnded,
     Metadata,
-    NewMessage,
-    ReadyForInput,
-    RoundEnded,
+    OwnEvent,
     SourceGiven,
-    StateChanged,
-    StepEnded,
     StepStarted,
-    ToolCallRequested,
 )
 from gpt5_agent.thoughts import Thoughts
 from openai_responses.items import Item, is_call, is_reasoning
@@ -48,17 +43,7 @@ class TerminalLines:
                 yield f"[given: {event.name}]"
             case ExecutionEnded():
                 yield _account_line(event.metadata)
-            case (
-                StepStarted()
-                | StepEnded()
-                | RoundEnded()
-                | StateChanged()
-                | ToolCallRequested()
-                | NewMessage()
-                | ReadyForInput()
-            ):
-                return
-            case _:
+            case _ if not isinstance(event, OwnEvent):
                 for shown in self._thoughts.show(event):
                     yield from _run_lines(shown)
 

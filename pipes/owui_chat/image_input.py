@@ -4,7 +4,6 @@ It reads PNG, JPEG, WEBP, and GIF that does not move.
 """
 
 import base64
-import binascii
 
 from openai_responses.items import Item
 
@@ -59,6 +58,6 @@ def _encoded_type(payload: str) -> str:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
             return image_type(base64.b64decode(payload))
-    except binascii.Error:
+    except ValueError:  # no base64, or not even ASCII
         return ""
     return kind

@@ -5,7 +5,6 @@ An event goes in, the same event with a `card` comes out (`owui_chat.made`).
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import mimetypes
 from collections.abc import Iterable, Mapping
@@ -159,5 +158,5 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
     try:
         return kind, base64.b64decode(encoded)
-    except binascii.Error:
+    except ValueError:  # no base64, or not even ASCII
         return kind, b""

@@ -14,7 +14,7 @@ from simulator.refusals import Refusal, too_long
 from simulator.sealing import NotOurs, unseal
 
 Item = Mapping[str, Any]
-ALLOWED = re.compile(r"^[A-Za-z0-9_-]+$")
+ALLOWED = re.compile(r"[A-Za-z0-9_-]+")
 # What each kind of output answers, and how the API's sentences call the call.
 ANSWERS = {
     "function_call_output": ("function_call", "function call"),
@@ -64,7 +64,7 @@ def _check_id(item: Item, path: str) -> None:
     complaint = None
     if not id.startswith(prefix):
         complaint = f"Expected an ID that begins with '{prefix}'."
-    elif not ALLOWED.match(id):
+    elif not ALLOWED.fullmatch(id):
         complaint = (
             "Expected an ID that contains letters, numbers, underscores, or dashes, "
             "but this value contained additional characters."

@@ -8,14 +8,14 @@ from simulator.compacting import check_compaction
 from simulator.hosted_check import check_hosted
 from simulator.mcp_check import check_servers
 from simulator.models import ModelFacts
-from simulator.refusals import Refusal, out_of_range, too_long
+from simulator.refusals import Refusal, out_of_range, too_long, wrong_pattern
 from simulator.schema_check import check_schemas
 
 Body = Mapping[str, Any]
 LONGEST = {"prompt_cache_key": 64, "safety_identifier": 128, "user": 128}
 Ranges = Mapping[str, tuple[int, int | None]]
 RANGES: Ranges = {"temperature": (0, 2), "top_p": (0, 1)}
-TOOL_NAME = re.compile(r"^[a-zA-Z0-9_-]+$")
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 def check_limits(body: Body, model: ModelFacts) -> None:
@@ -81,13 +81,8 @@ def _check_tool(tool: Body, path: str) -> None:
         return
     if len(name) > 64:
         raise too_long(f"{path}.name", 64, len(name))
-    if not TOOL_NAME.match(name):
-        raise Refusal(
-            f"Invalid '{path}.name': string does not match pattern. Expected a string "
-            "that matches the pattern '^[a-zA-Z0-9_-]+$'.",
-            code="invalid_value",
-            param=f"{path}.name",
-        )
+    if not TOOL_NAME.fullmatch(name):
+        raise wrong_pattern(f"{path}.name", TOOL_NAME.pattern)
 
 
 def _check_choice(body: Body) -> None:

@@ -7,7 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.refusals import Refusal, missing_parameter
+from simulator.refusals import (
+    Refusal,
+    missing_parameter,
+    mutually_exclusive,
+    wrong_pattern,
+)
 
 Tool = Mapping[str, Any]
 Item = Mapping[str, Any]
@@ -35,22 +40,12 @@ def check_servers(tools: Sequence[Tool]) -> None:
 
 def _check_server(tool: Tool, path: str) -> None:
     if not LABEL.fullmatch(tool["server_label"]):
-        raise Refusal(
-            f"Invalid '{path}.server_label': string does not match pattern. Expected a "
-            f"string that matches the pattern '^{LABEL.pattern}$'.",
-            code="invalid_value",
-            param=f"{path}.server_label",
-        )
+        raise wrong_pattern(f"{path}.server_label", LABEL.pattern)
     given = [name for name in TARGETS if name in tool]
     if not given:
         raise missing_parameter(f"{path}.server_url")
     if len(given) > 1:
-        raise Refusal(
-            f"Mutually exclusive parameters: '{path}.{given[0]}' and "
-            f"'{path}.{given[1]}'. Only one of them may be provided.",
-            code="mutually_exclusive_parameters",
-            param=path,
-        )
+        raise mutually_exclusive(path, given)
     if "server_url" in tool and not URL.fullmatch(tool["server_url"]):
         raise Refusal(
             f"Invalid '{path}.server_url'. Expected a valid URL, but got a value with "

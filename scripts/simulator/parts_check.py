@@ -1,12 +1,11 @@
 """Whether the pictures and files of an input can be read."""
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from simulator.refusals import Refusal, missing_parameter
+from simulator.refusals import Refusal, missing_parameter, mutually_exclusive
 
 Part = Mapping[str, Any]
 URL = re.compile(r"^https?://", re.IGNORECASE)
@@ -121,18 +120,13 @@ def _one_of(part: Part, path: str, names: Sequence[str]) -> None:
     if not given:
         raise missing_parameter(f"{path}.{names[0]}")
     if len(given) > 1:
-        raise Refusal(
-            f"Mutually exclusive parameters: '{path}.{given[0]}' and "
-            f"'{path}.{given[1]}'. Ensure you are only providing one of them.",
-            code="mutually_exclusive_parameters",
-            param=path,
-        )
+        raise mutually_exclusive(path, given)
 
 
 def _decoded(payload: str, place: str) -> bytes:
     try:
         return base64.b64decode(payload, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise _invalid(place, "base64-encoded data", "a value that is not") from None
 
 

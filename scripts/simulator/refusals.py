@@ -135,6 +135,26 @@ def wrong_value(path: str, value: object, supported: Sequence[str]) -> Refusal:
     )
 
 
+def wrong_pattern(path: str, pattern: str) -> Refusal:
+    """Refuse a string that is not of the form it has to have."""
+    return Refusal(
+        f"Invalid '{path}': string does not match pattern. Expected a string that "
+        f"matches the pattern '^{pattern}$'.",
+        code="invalid_value",
+        param=path,
+    )
+
+
+def mutually_exclusive(path: str, names: Sequence[str]) -> Refusal:
+    """Refuse the first two of the fields of which there may be one."""
+    return Refusal(
+        f"Mutually exclusive parameters: '{path}.{names[0]}' and '{path}.{names[1]}'. "
+        "Ensure you are only providing one of them.",
+        code="mutually_exclusive_parameters",
+        param=path,
+    )
+
+
 def unsupported_parameter(path: str) -> Refusal:
     """Refuse a parameter that this model rejects."""
     return Refusal(

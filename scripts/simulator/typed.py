@@ -2,7 +2,7 @@
 
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -154,15 +154,22 @@ def _check_union(value: object, options: tuple[Hint, ...], path: str) -> None:
         if shapes:
             _check_variant(value, shapes, path)
             return
+    refusals = _refusals(options, lambda option: check(value, option, path))
+    if refusals:
+        raise _most_telling(refusals, options, value, path)
+
+
+def _refusals(options: Sequence[Hint], checked: Callable[[Any], None]) -> list[Refusal]:
+    """Return what is wrong under each of the options; nothing where one fits."""
     refusals: list[Refusal] = []
     for option in options:
         try:
-            check(value, option, path)
+            checked(option)
         except Refusal as refusal:
             refusals.append(refusal)
         else:
-            return
-    raise _most_telling(refusals, options, value, path)
+            return []
+    return refusals
 
 
 def _most_telling(
@@ -190,15 +197,9 @@ def _check_variant(value: Mapping[str, Any], shapes: list[type], path: str) -> N
     if not candidates:
         _refuse_tag(value, shapes, path)
         candidates = [shape for shape in shapes if not tags_of(shape)] or shapes
-    refusals: list[Refusal] = []
-    for shape in candidates:
-        try:
-            check_shape(value, shape, path)
-        except Refusal as refusal:
-            refusals.append(refusal)
-        else:
-            return
-    raise refusals[0]
+    refusals = _refusals(candidates, lambda shape: check_shape(value, shape, path))
+    if refusals:
+        raise refusals[0]
 
 
 def _refuse_tag(value: Mapping[str, Any], shapes: list[type], path: str) -> None:

@@ -48,6 +48,8 @@ def test_picture_on_the_web_stays_there(url: str) -> None:
         "data:image/png,raw",
         "data:image/png;base64,",
         "data:image/png;base64,!",
+        "data:image/png;base64,é",
+        "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5é",
         "data:image/gif;base64,R0lGODlhA",
         f"blob:{PIXEL.partition(':')[2]}",
     ],

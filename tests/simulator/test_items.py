@@ -242,6 +242,7 @@ async def test_ids_of_another_kind(
     [
         ("fc_" + "x" * 62, "string too long"),
         ("fc_ä", "letters, numbers, underscores, or dashes"),
+        ("fc_1\n", "letters, numbers, underscores, or dashes"),
     ],
 )
 async def test_ids_that_are_no_ids(client: Any, id: str, words: str) -> None:

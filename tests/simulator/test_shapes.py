@@ -122,6 +122,7 @@ LIMITS = [
         "metadata",
     ),
     ({"tools": [{**FUNCTION, "name": "a b"}]}, "invalid_value", "tools[0].name"),
+    ({"tools": [{**FUNCTION, "name": "ab\n"}]}, "invalid_value", "tools[0].name"),
     (
         {"tools": [{**FUNCTION, "name": LONG}]},
         "string_above_max_length",
