@@ -1536,71 +1536,6 @@ class EventStreamDecoder:
 _ANNOTATION = "response.output_text.annotation.added"
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
-KNOWN_TYPES = frozenset(
-    {
-        "error",
-        "response.audio.delta",
-        "response.audio.done",
-        "response.audio.transcript.delta",
-        "response.audio.transcript.done",
-        "response.code_interpreter_call.completed",
-        "response.code_interpreter_call.in_progress",
-        "response.code_interpreter_call.interpreting",
-        "response.code_interpreter_call_code.delta",
-        "response.code_interpreter_call_code.done",
-        "response.compaction.compacting",
-        "response.completed",
-        "response.content_part.added",
-        "response.content_part.done",
-        "response.created",
-        "response.custom_tool_call_input.delta",
-        "response.custom_tool_call_input.done",
-        "response.failed",
-        "response.file_search_call.completed",
-        "response.file_search_call.in_progress",
-        "response.file_search_call.searching",
-        "response.function_call_arguments.delta",
-        "response.function_call_arguments.done",
-        "response.image_generation_call.completed",
-        "response.image_generation_call.generating",
-        "response.image_generation_call.in_progress",
-        "response.image_generation_call.partial_image",
-        "response.in_progress",
-        "response.incomplete",
-        "response.mcp_call.completed",
-        "response.mcp_call.failed",
-        "response.mcp_call.in_progress",
-        "response.mcp_call_arguments.delta",
-        "response.mcp_call_arguments.done",
-        "response.mcp_list_tools.completed",
-        "response.mcp_list_tools.failed",
-        "response.mcp_list_tools.in_progress",
-        "response.output_item.added",
-        "response.output_item.done",
-        "response.output_text.annotation.added",
-        "response.output_text.delta",
-        "response.output_text.done",
-        "response.queued",
-        "response.reasoning_summary_part.added",
-        "response.reasoning_summary_part.done",
-        "response.reasoning_summary_text.delta",
-        "response.reasoning_summary_text.done",
-        "response.reasoning_text.delta",
-        "response.reasoning_text.done",
-        "response.refusal.delta",
-        "response.refusal.done",
-        "response.shell_call_command.added",
-        "response.shell_call_command.delta",
-        "response.shell_call_command.done",
-        "response.shell_call_output_content.delta",
-        "response.shell_call_output_content.done",
-        "response.web_search_call.completed",
-        "response.web_search_call.in_progress",
-        "response.web_search_call.searching",
-    }
-)
-"""The 59 event types of the API as of 2026-11-21; a new one is worth a debug line."""
-
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent when it is not a JSON object."""
@@ -6908,7 +6843,7 @@ def call_card(item: Item) -> Item:
 
     A call without a status the host would leave out of the next turn (misc.py:389).
     """
-    shown = {"status": "completed", **without_secrets(item)}
+    shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
         shown |= {"type": "function_call", "arguments": text}
@@ -6934,7 +6869,7 @@ def broken_off_card(call_id: object) -> Item:
 
 def begun_card(item: Item) -> Item:
     """Return an item as it begins: its texts come as growth."""
-    begun = {**without_secrets(item), "status": "in_progress"}
+    begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
             begun |= {"type": "message", "content": [_text_part("")]}
@@ -6959,7 +6894,7 @@ def message_card(item: Item, text: str) -> Item:
 
 def reasoning_card(item: Item, seconds: int) -> Item:
     """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**without_secrets(item), "status": "completed", "duration": seconds}
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
@@ -6968,7 +6903,7 @@ def reasoning_card(item: Item, seconds: int) -> Item:
     return shown
 
 
-def without_secrets(item: Item) -> Item:
+def _without_secrets(item: Item) -> Item:
     """Leave out what no reader of the chat can use and nobody else should have."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
@@ -9950,7 +9885,7 @@ _EXPECTED: Mapping[str, str] = {
 _ENTRY_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
-def is_web_address(text: str) -> bool:
+def _is_web_address(text: str) -> bool:
     """Say whether a text is an http or https address, without a password in it."""
     try:
         parts = urlsplit(text)
@@ -9983,7 +9918,7 @@ class ServerRow(BaseModel):
     @field_validator("server_label", "server_url", "base_url", check_fields=False)
     @classmethod
     def _refuse_what_is_none(cls, text: str, about: ValidationInfo) -> str:
-        is_fine = is_label if about.field_name == "server_label" else is_web_address
+        is_fine = is_label if about.field_name == "server_label" else _is_web_address
         if not is_fine(text):
             raise ValueError
         return text
@@ -11810,7 +11745,7 @@ class Guide(Protocol):
 # gpt5_agent.asked =====================================================================
 # What the agent is asked, by whom it is shown.
 
-MOST_ITERATIONS = 30
+_MOST_ITERATIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -11838,7 +11773,7 @@ class AgentLimits:
     @property
     def rounds(self) -> int:
         """How many rounds may call tools: 1 to 30, whatever was asked for."""
-        return max(1, min(self.iterations, MOST_ITERATIONS))
+        return max(1, min(self.iterations, _MOST_ITERATIONS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -13457,7 +13392,7 @@ class Guard:
             arguments = parsed_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = option_misfit(arguments, schema) or argument_complaint(
+        misfit = _option_misfit(arguments, schema) or argument_complaint(
             arguments, schema
         )
         if misfit:
@@ -13547,7 +13482,7 @@ def parsed_arguments(call: Item) -> dict[str, Any]:
     return arguments
 
 
-def option_misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def _option_misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Return what is wrong with an argument that has to be one of some options."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
@@ -14069,7 +14004,7 @@ def _as_json(row: object) -> str:
 # Files that a tool names, read from one folder alone.
 
 LARGEST_FILE = 5 * 1024 * 1024
-FILES_PREFIX = "/files"
+_FILES_PREFIX = "/files"
 
 
 def read_tool_file(path: str, root: str) -> bytes:
@@ -14092,11 +14027,11 @@ def read_tool_file(path: str, root: str) -> bytes:
 
 
 def _real_path(path: str, root: str) -> str:
-    inside = path.removeprefix(f"{FILES_PREFIX}/")
+    inside = path.removeprefix(f"{_FILES_PREFIX}/")
     found = realpath(join(root, inside) if inside != path else path)
     outside = not isabs(path) or commonpath((root, found)) != root
     if outside or not isfile(found):
-        raise InvalidRequest(f"there is no such file below {FILES_PREFIX}")
+        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
     return found
 
 

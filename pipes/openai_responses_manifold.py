@@ -2786,71 +2786,6 @@ class EventStreamDecoder:
 _ANNOTATION = "response.output_text.annotation.added"
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
-KNOWN_TYPES = frozenset(
-    {
-        "error",
-        "response.audio.delta",
-        "response.audio.done",
-        "response.audio.transcript.delta",
-        "response.audio.transcript.done",
-        "response.code_interpreter_call.completed",
-        "response.code_interpreter_call.in_progress",
-        "response.code_interpreter_call.interpreting",
-        "response.code_interpreter_call_code.delta",
-        "response.code_interpreter_call_code.done",
-        "response.compaction.compacting",
-        "response.completed",
-        "response.content_part.added",
-        "response.content_part.done",
-        "response.created",
-        "response.custom_tool_call_input.delta",
-        "response.custom_tool_call_input.done",
-        "response.failed",
-        "response.file_search_call.completed",
-        "response.file_search_call.in_progress",
-        "response.file_search_call.searching",
-        "response.function_call_arguments.delta",
-        "response.function_call_arguments.done",
-        "response.image_generation_call.completed",
-        "response.image_generation_call.generating",
-        "response.image_generation_call.in_progress",
-        "response.image_generation_call.partial_image",
-        "response.in_progress",
-        "response.incomplete",
-        "response.mcp_call.completed",
-        "response.mcp_call.failed",
-        "response.mcp_call.in_progress",
-        "response.mcp_call_arguments.delta",
-        "response.mcp_call_arguments.done",
-        "response.mcp_list_tools.completed",
-        "response.mcp_list_tools.failed",
-        "response.mcp_list_tools.in_progress",
-        "response.output_item.added",
-        "response.output_item.done",
-        "response.output_text.annotation.added",
-        "response.output_text.delta",
-        "response.output_text.done",
-        "response.queued",
-        "response.reasoning_summary_part.added",
-        "response.reasoning_summary_part.done",
-        "response.reasoning_summary_text.delta",
-        "response.reasoning_summary_text.done",
-        "response.reasoning_text.delta",
-        "response.reasoning_text.done",
-        "response.refusal.delta",
-        "response.refusal.done",
-        "response.shell_call_command.added",
-        "response.shell_call_command.delta",
-        "response.shell_call_command.done",
-        "response.shell_call_output_content.delta",
-        "response.shell_call_output_content.done",
-        "response.web_search_call.completed",
-        "response.web_search_call.in_progress",
-        "response.web_search_call.searching",
-    }
-)
-"""The 59 event types of the API as of 2026-11-21; a new one is worth a debug line."""
-
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent when it is not a JSON object."""
@@ -6951,7 +6886,7 @@ def call_card(item: Item) -> Item:
 
     A call without a status the host would leave out of the next turn (misc.py:389).
     """
-    shown = {"status": "completed", **without_secrets(item)}
+    shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
         shown |= {"type": "function_call", "arguments": text}
@@ -6977,7 +6912,7 @@ def broken_off_card(call_id: object) -> Item:
 
 def begun_card(item: Item) -> Item:
     """Return an item as it begins: its texts come as growth."""
-    begun = {**without_secrets(item), "status": "in_progress"}
+    begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
             begun |= {"type": "message", "content": [_text_part("")]}
@@ -7002,7 +6937,7 @@ def message_card(item: Item, text: str) -> Item:
 
 def reasoning_card(item: Item, seconds: int) -> Item:
     """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**without_secrets(item), "status": "completed", "duration": seconds}
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
@@ -7011,7 +6946,7 @@ def reasoning_card(item: Item, seconds: int) -> Item:
     return shown
 
 
-def without_secrets(item: Item) -> Item:
+def _without_secrets(item: Item) -> Item:
     """Leave out what no reader of the chat can use and nobody else should have."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
@@ -10996,7 +10931,7 @@ class ChatStore:
 
     async def bury_reasoning(self) -> None:
         """Note that no reasoning kept so far in this chat is to be sent again."""
-        dying = dying_in(self.records)
+        dying = _dying_in(self.records)
         if dying:
             self._dead |= dying
             await self._write(write_records(self._own, self._dead))
@@ -11055,7 +10990,7 @@ class OutputStore(ChatStore):
 
     async def bury_reasoning(self) -> None:
         """Note in the answer what is not to be sent again."""
-        dying = dying_in(self.records)
+        dying = _dying_in(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
@@ -11093,7 +11028,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return store(caller, kept)
 
 
-def dying_in(records: Mapping[str, Record]) -> set[str]:
+def _dying_in(records: Mapping[str, Record]) -> set[str]:
     """Return the ids of the records that only their maker can read."""
     return {
         ulid for ulid, record in records.items() if any(map(is_bound, record.payload))

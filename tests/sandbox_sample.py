@@ -27,8 +27,6 @@ TIGHT = SandboxLimits(
     output=10_000,
 )
 """Small enough that every attack meets its limit at once; time is never measured."""
-SHORT = 1.0
-"""Seconds for code that would run for ever."""
 
 
 @dataclass(frozen=True)

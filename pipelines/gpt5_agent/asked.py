@@ -15,7 +15,7 @@ from openai_responses.request import Settings
 from openai_responses.toolset import CallLimits
 from openai_responses.transport import Connections
 
-MOST_ITERATIONS = 30
+_MOST_ITERATIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class AgentLimits:
     @property
     def rounds(self) -> int:
         """How many rounds may call tools: 1 to 30, whatever was asked for."""
-        return max(1, min(self.iterations, MOST_ITERATIONS))
+        return max(1, min(self.iterations, _MOST_ITERATIONS))
 
 
 @dataclass(frozen=True, slots=True)

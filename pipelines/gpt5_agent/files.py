@@ -6,7 +6,7 @@ from os.path import commonpath, isabs, isfile, join, realpath
 from openai_responses.errors import InvalidRequest
 
 LARGEST_FILE = 5 * 1024 * 1024
-FILES_PREFIX = "/files"
+_FILES_PREFIX = "/files"
 
 
 def read_tool_file(path: str, root: str) -> bytes:
@@ -29,11 +29,11 @@ def read_tool_file(path: str, root: str) -> bytes:
 
 
 def _real_path(path: str, root: str) -> str:
-    inside = path.removeprefix(f"{FILES_PREFIX}/")
+    inside = path.removeprefix(f"{_FILES_PREFIX}/")
     found = realpath(join(root, inside) if inside != path else path)
     outside = not isabs(path) or commonpath((root, found)) != root
     if outside or not isfile(found):
-        raise InvalidRequest(f"there is no such file below {FILES_PREFIX}")
+        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
     return found
 
 

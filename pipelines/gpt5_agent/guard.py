@@ -39,7 +39,7 @@ class Guard:
             arguments = parsed_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = option_misfit(arguments, schema) or argument_complaint(
+        misfit = _option_misfit(arguments, schema) or argument_complaint(
             arguments, schema
         )
         if misfit:
@@ -129,7 +129,7 @@ def parsed_arguments(call: Item) -> dict[str, Any]:
     return arguments
 
 
-def option_misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def _option_misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Return what is wrong with an argument that has to be one of some options."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}

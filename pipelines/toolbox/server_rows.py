@@ -29,7 +29,7 @@ _EXPECTED: Mapping[str, str] = {
 _ENTRY_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
-def is_web_address(text: str) -> bool:
+def _is_web_address(text: str) -> bool:
     """Say whether a text is an http or https address, without a password in it."""
     try:
         parts = urlsplit(text)
@@ -62,7 +62,7 @@ class ServerRow(BaseModel):
     @field_validator("server_label", "server_url", "base_url", check_fields=False)
     @classmethod
     def _refuse_what_is_none(cls, text: str, about: ValidationInfo) -> str:
-        is_fine = is_label if about.field_name == "server_label" else is_web_address
+        is_fine = is_label if about.field_name == "server_label" else _is_web_address
         if not is_fine(text):
             raise ValueError
         return text

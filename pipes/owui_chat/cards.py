@@ -11,7 +11,7 @@ def call_card(item: Item) -> Item:
 
     A call without a status the host would leave out of the next turn (misc.py:389).
     """
-    shown = {"status": "completed", **without_secrets(item)}
+    shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
         shown |= {"type": "function_call", "arguments": text}
@@ -37,7 +37,7 @@ def broken_off_card(call_id: object) -> Item:
 
 def begun_card(item: Item) -> Item:
     """Return an item as it begins: its texts come as growth."""
-    begun = {**without_secrets(item), "status": "in_progress"}
+    begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
             begun |= {"type": "message", "content": [_text_part("")]}
@@ -62,7 +62,7 @@ def message_card(item: Item, text: str) -> Item:
 
 def reasoning_card(item: Item, seconds: int) -> Item:
     """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**without_secrets(item), "status": "completed", "duration": seconds}
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
@@ -71,7 +71,7 @@ def reasoning_card(item: Item, seconds: int) -> Item:
     return shown
 
 
-def without_secrets(item: Item) -> Item:
+def _without_secrets(item: Item) -> Item:
     """Leave out what no reader of the chat can use and nobody else should have."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}

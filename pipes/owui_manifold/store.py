@@ -80,7 +80,7 @@ class ChatStore:
 
     async def bury_reasoning(self) -> None:
         """Note that no reasoning kept so far in this chat is to be sent again."""
-        dying = dying_in(self.records)
+        dying = _dying_in(self.records)
         if dying:
             self._dead |= dying
             await self._write(write_records(self._own, self._dead))
@@ -139,7 +139,7 @@ class OutputStore(ChatStore):
 
     async def bury_reasoning(self) -> None:
         """Note in the answer what is not to be sent again."""
-        dying = dying_in(self.records)
+        dying = _dying_in(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
@@ -177,7 +177,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return store(caller, kept)
 
 
-def dying_in(records: Mapping[str, Record]) -> set[str]:
+def _dying_in(records: Mapping[str, Record]) -> set[str]:
     """Return the ids of the records that only their maker can read."""
     return {
         ulid for ulid, record in records.items() if any(map(is_bound, record.payload))

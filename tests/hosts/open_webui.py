@@ -59,7 +59,6 @@ class OpenWebUI:
         self._extra = dict(env or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: User | None = None
-        self.boot_seconds = 0.0
 
     @property
     def url(self) -> str:
@@ -75,16 +74,14 @@ class OpenWebUI:
 
     async def __aenter__(self) -> Self:
         """Start, and be ready."""
-        began = time.monotonic()
         try:
             self._launch()
-            await self._ready(began + BOOT_SECONDS)
+            await self._ready(time.monotonic() + BOOT_SECONDS)
             self._admin = User(self.url, ADMIN_EMAIL, ADMIN_PASSWORD)
             await self._admin.sign_in()
         except BaseException:
             await self.stop()
             raise
-        self.boot_seconds = time.monotonic() - began
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -25,7 +25,7 @@ PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 SIGNATURE = "iVBORw0KGgo"
 """How every PNG begins in base64."""
-FIRST, SECOND, THIRD = (picture(200 - 60 * given) for given in range(3))
+FIRST, SECOND = (picture(200 - 60 * given) for given in range(2))
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 
 

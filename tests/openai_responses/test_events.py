@@ -11,9 +11,10 @@ from openai.types.responses.response_stream_event import ResponseStreamEvent
 from pydantic import TypeAdapter
 
 import wire_events as wire
+from event_types import KNOWN_TYPES
 from openai_responses.api_errors import read_api_error
 from openai_responses.errors import ApiError, MalformedEvent
-from openai_responses.event_reader import KNOWN_TYPES, parse_event
+from openai_responses.event_reader import parse_event
 from openai_responses.events import (
     Annotated,
     Delta,
