@@ -1155,6 +1155,12 @@ def normalized_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
+def proxy_secrets(proxy: str) -> list[str]:
+    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    parts = url_parts(proxy.strip())
+    return [proxy, unquote(parts.password or "") if parts else ""]
+
+
 def url_parts(text: str) -> SplitResult | None:
     """Return the parts of an http or https address, or None for anything else."""
     try:
@@ -13297,10 +13303,8 @@ def endpoint_of(valves: Valves) -> Endpoint:
 
 def secrets_of(endpoint: Endpoint) -> list[str]:
     """Return the texts that must be in no line of the log."""
-    proxy = url_parts(endpoint.network.proxy)
-    password = unquote(proxy.password or "") if proxy else ""
     headers = endpoint.extra_headers.values()
-    secrets = [endpoint.api_key, *headers, endpoint.network.proxy, password]
+    secrets = [endpoint.api_key, *headers, *proxy_secrets(endpoint.network.proxy)]
     return [text for text in secrets if text.strip()]
 
 

@@ -1137,6 +1137,12 @@ def normalized_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
+def proxy_secrets(proxy: str) -> list[str]:
+    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    parts = url_parts(proxy.strip())
+    return [proxy, unquote(parts.password or "") if parts else ""]
+
+
 def url_parts(text: str) -> SplitResult | None:
     """Return the parts of an http or https address, or None for anything else."""
     try:
@@ -11580,12 +11586,11 @@ def secrets_of(valves: Valves, user: UserValves) -> list[str]:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
     except InvalidRequest:
         headers = [valves.EXTRA_HEADERS]
-    proxy = url_parts(valves.PROXY.strip())
-    password = unquote(proxy.password or "") if proxy else ""
     secrets = [valves.effective_key(), user.API_KEY.strip(), *headers]
     secrets.append(valves.STORE_ENCRYPTION_KEY)
     secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    return [text for text in (*secrets, valves.PROXY, password) if text.strip()]
+    secrets += proxy_secrets(valves.PROXY)
+    return [text for text in secrets if text.strip()]
 
 
 def _chosen(user: str, administrator: str | None) -> str | None:

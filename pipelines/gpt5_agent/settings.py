@@ -5,7 +5,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 from gpt5_agent.asked import AgentAsked, AgentLimits, OwnTools, Persona
 from gpt5_agent.log import AgentLog
@@ -15,7 +14,7 @@ from gpt5_agent.sealing import revealed
 from gpt5_agent.valves import Valves, within
 from openai_responses.approvals import Approver, read_rules
 from openai_responses.deadlines import Timeouts
-from openai_responses.endpoint import Endpoint, Network, url_parts
+from openai_responses.endpoint import Endpoint, Network, proxy_secrets
 from openai_responses.errors import InvalidRequest
 from openai_responses.exchange import Limits
 from openai_responses.json_texts import typed_texts
@@ -111,10 +110,8 @@ def endpoint_of(valves: Valves) -> Endpoint:
 
 def secrets_of(endpoint: Endpoint) -> list[str]:
     """Return the texts that must be in no line of the log."""
-    proxy = url_parts(endpoint.network.proxy)
-    password = unquote(proxy.password or "") if proxy else ""
     headers = endpoint.extra_headers.values()
-    secrets = [endpoint.api_key, *headers, endpoint.network.proxy, password]
+    secrets = [endpoint.api_key, *headers, *proxy_secrets(endpoint.network.proxy)]
     return [text for text in secrets if text.strip()]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from openai_responses.errors import InvalidRequest
 
@@ -109,6 +109,12 @@ def normalized_base_url(text: str) -> str:
         azure = str(parts.hostname).endswith(_AZURE_HOSTS)
         path = "/openai/v1" if azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def proxy_secrets(proxy: str) -> list[str]:
+    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    parts = url_parts(proxy.strip())
+    return [proxy, unquote(parts.password or "") if parts else ""]
 
 
 def url_parts(text: str) -> SplitResult | None:

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote
 
 from openai_responses.approvals import Approver
 from openai_responses.deadlines import Timeouts
-from openai_responses.endpoint import Endpoint, Network, url_parts
+from openai_responses.endpoint import Endpoint, Network, proxy_secrets
 from openai_responses.errors import InvalidRequest
 from openai_responses.exchange import Limits
 from openai_responses.items import Item
@@ -128,12 +127,11 @@ def secrets_of(valves: Valves, user: UserValves) -> list[str]:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
     except InvalidRequest:
         headers = [valves.EXTRA_HEADERS]
-    proxy = url_parts(valves.PROXY.strip())
-    password = unquote(proxy.password or "") if proxy else ""
     secrets = [valves.effective_key(), user.API_KEY.strip(), *headers]
     secrets.append(valves.STORE_ENCRYPTION_KEY)
     secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    return [text for text in (*secrets, valves.PROXY, password) if text.strip()]
+    secrets += proxy_secrets(valves.PROXY)
+    return [text for text in secrets if text.strip()]
 
 
 def _chosen(user: str, administrator: str | None) -> str | None:

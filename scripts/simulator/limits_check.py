@@ -1,7 +1,7 @@
 """Whether plain values keep the API's limits."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from simulator.compacting import check_compaction
@@ -67,7 +67,7 @@ def _check_metadata(metadata: Mapping[str, str]) -> None:
             raise too_long(f"metadata.{name}", 512, len(value))
 
 
-def _check_tools(tools: Sequence[Body]) -> None:
+def _check_tools(tools: list[Body]) -> None:
     for index, tool in enumerate(tools):
         _check_tool(tool, f"tools[{index}]")
     check_schemas(tools)

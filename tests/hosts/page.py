@@ -131,11 +131,6 @@ class ChatPage:
         label = self.page.get_by_label(f"Selected model: {models[model]}")
         await label.or_(shown).first.wait_for()
 
-    async def open_chat(self, chat_id: str) -> None:
-        """Open a stored chat."""
-        await self.page.goto(f"{self.user.url}/c/{chat_id}")
-        await self._answered("")
-
     async def reload(self) -> None:
         """Read the chat again from what the server has stored."""
         await self.page.reload()
