@@ -911,6 +911,14 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     return _replaced(_LOOKS_SECRET, text)
 
 
+def header_secrets(value: str) -> list[str]:
+    """Return what of a header's value may be secret: all of it, and each further word.
+
+    A server may repeat what follows `Bearer` alone.
+    """
+    return [value, *value.split()[1:]]
+
+
 def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted, as one line that no reader of a log obeys.
 
@@ -10046,7 +10054,7 @@ class EntryReading:
             headers=tuple(headers),
             allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
             seconds=row.timeout,
-            secrets=(*_hidden(headers, row.headers), *tokens),
+            secrets=tuple(dict.fromkeys([*_hidden(headers, row.headers), *tokens])),
         )
         if isinstance(row, OpenApiRow):
             return replace(entry, base_url=row.base_url or "")
@@ -10093,9 +10101,13 @@ class _EntryWrong(Exception):
 
 
 def _hidden(revealed: Iterable[tuple[str, str]], typed: Texts) -> list[str]:
-    """Return the texts that nobody typed: what stood behind a reference."""
+    """Return the texts that nobody typed: what stood behind a reference.
+
+    Of a header also what follows the name of its scheme, which may be repeated alone.
+    """
     plain = set(typed.values())
-    return [text for _, text in revealed if text not in plain]
+    texts = [text for _, text in revealed if text not in plain]
+    return [one for text in texts for one in (text, *text.split()[1:])]
 
 
 def _name_of(row: object) -> str:
@@ -13303,8 +13315,9 @@ def endpoint_of(valves: Valves) -> Endpoint:
 
 def secrets_of(endpoint: Endpoint) -> list[str]:
     """Return the texts that must be in no line of the log."""
-    headers = endpoint.extra_headers.values()
-    secrets = [endpoint.api_key, *headers, *proxy_secrets(endpoint.network.proxy)]
+    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
+    for value in endpoint.extra_headers.values():
+        secrets += header_secrets(value)
     return [text for text in secrets if text.strip()]
 
 

@@ -544,6 +544,14 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     return _replaced(_LOOKS_SECRET, text)
 
 
+def header_secrets(value: str) -> list[str]:
+    """Return what of a header's value may be secret: all of it, and each further word.
+
+    A server may repeat what follows `Bearer` alone.
+    """
+    return [value, *value.split()[1:]]
+
+
 def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted, as one line that no reader of a log obeys.
 
@@ -5466,7 +5474,7 @@ def _door_openers(value: object) -> list[str]:
         return []
     parts = url_parts(value)
     if parts is None:
-        return [value, *value.split()[1:]]  # a header: "Bearer ..."
+        return header_secrets(value)
     return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
 
 
@@ -11586,7 +11594,8 @@ def secrets_of(valves: Valves, user: UserValves) -> list[str]:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
     except InvalidRequest:
         headers = [valves.EXTRA_HEADERS]
-    secrets = [valves.effective_key(), user.API_KEY.strip(), *headers]
+    secrets = [valves.effective_key(), user.API_KEY.strip()]
+    secrets += [secret for value in headers for secret in header_secrets(value)]
     secrets.append(valves.STORE_ENCRYPTION_KEY)
     secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
     secrets += proxy_secrets(valves.PROXY)

@@ -19,6 +19,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.exchange import Limits
 from openai_responses.json_texts import typed_texts
 from openai_responses.parameters import read_bool
+from openai_responses.redaction import header_secrets
 from openai_responses.request import Settings
 from openai_responses.retries import RetryPolicy
 from openai_responses.toolset import CallLimits
@@ -110,8 +111,9 @@ def endpoint_of(valves: Valves) -> Endpoint:
 
 def secrets_of(endpoint: Endpoint) -> list[str]:
     """Return the texts that must be in no line of the log."""
-    headers = endpoint.extra_headers.values()
-    secrets = [endpoint.api_key, *headers, *proxy_secrets(endpoint.network.proxy)]
+    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
+    for value in endpoint.extra_headers.values():
+        secrets += header_secrets(value)
     return [text for text in secrets if text.strip()]
 
 

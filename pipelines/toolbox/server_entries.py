@@ -96,7 +96,7 @@ class EntryReading:
             headers=tuple(headers),
             allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
             seconds=row.timeout,
-            secrets=(*_hidden(headers, row.headers), *tokens),
+            secrets=tuple(dict.fromkeys([*_hidden(headers, row.headers), *tokens])),
         )
         if isinstance(row, OpenApiRow):
             return replace(entry, base_url=row.base_url or "")
@@ -143,9 +143,13 @@ class _EntryWrong(Exception):
 
 
 def _hidden(revealed: Iterable[tuple[str, str]], typed: Texts) -> list[str]:
-    """Return the texts that nobody typed: what stood behind a reference."""
+    """Return the texts that nobody typed: what stood behind a reference.
+
+    Of a header also what follows the name of its scheme, which may be repeated alone.
+    """
     plain = set(typed.values())
-    return [text for _, text in revealed if text not in plain]
+    texts = [text for _, text in revealed if text not in plain]
+    return [one for text in texts for one in (text, *text.split()[1:])]
 
 
 def _name_of(row: object) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
 from openai_responses.mcp_fields import SERVER_FIELDS, is_server_label
+from openai_responses.redaction import header_secrets
 
 _NO_SECRETS = frozenset(
     {
@@ -108,7 +109,7 @@ def _door_openers(value: object) -> list[str]:
         return []
     parts = url_parts(value)
     if parts is None:
-        return [value, *value.split()[1:]]  # a header: "Bearer ..."
+        return header_secrets(value)
     return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
 
 

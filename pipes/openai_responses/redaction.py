@@ -69,6 +69,14 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     return _replaced(_LOOKS_SECRET, text)
 
 
+def header_secrets(value: str) -> list[str]:
+    """Return what of a header's value may be secret: all of it, and each further word.
+
+    A server may repeat what follows `Bearer` alone.
+    """
+    return [value, *value.split()[1:]]
+
+
 def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted, as one line that no reader of a log obeys.
 

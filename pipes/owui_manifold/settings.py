@@ -11,6 +11,7 @@ from openai_responses.exchange import Limits
 from openai_responses.items import Item
 from openai_responses.json_texts import typed_texts
 from openai_responses.mcp_servers import secrets_in_servers
+from openai_responses.redaction import header_secrets
 from openai_responses.request import Settings
 from openai_responses.retries import RetryPolicy
 from openai_responses.toolset import CallableTools, CallLimits, Toolset
@@ -127,7 +128,8 @@ def secrets_of(valves: Valves, user: UserValves) -> list[str]:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
     except InvalidRequest:
         headers = [valves.EXTRA_HEADERS]
-    secrets = [valves.effective_key(), user.API_KEY.strip(), *headers]
+    secrets = [valves.effective_key(), user.API_KEY.strip()]
+    secrets += [secret for value in headers for secret in header_secrets(value)]
     secrets.append(valves.STORE_ENCRYPTION_KEY)
     secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
     secrets += proxy_secrets(valves.PROXY)

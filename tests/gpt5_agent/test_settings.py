@@ -218,7 +218,11 @@ def test_the_endpoint_has_the_secrets_in_clear(
 ) -> None:
     """They are revealed only on the way to the server; the log knows to hide them."""
     monkeypatch.setenv("TEAM_KEY", "team-secret")
-    headers = {"X-Team": "env:TEAM_KEY", "X-Plain": "plain-secret"}
+    headers = {
+        "X-Team": "env:TEAM_KEY",
+        "X-Plain": "plain-secret",
+        "X-Gate": "Token gate-secret",
+    }
     valves = Valves(
         API_KEY=KEY,
         EXTRA_HEADERS=json.dumps(headers),
@@ -238,6 +242,7 @@ def test_the_endpoint_has_the_secrets_in_clear(
     assert not endpoint.network.verify_ssl
     hidden = secrets_of(endpoint)
     assert {KEY, "team-secret", "plain-secret", "pass word"} <= set(hidden)
+    assert {"Token gate-secret", "gate-secret"} <= set(hidden)
 
 
 def test_the_environments_key_is_the_last_resort(

@@ -336,6 +336,15 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+def test_token_behind_its_scheme_is_secret_too() -> None:
+    """A server may repeat it alone."""
+    given = valves(EXTRA_HEADERS='{"Authorization": "Token hunter2-token"}')
+
+    found = secrets_of(given, UserValves())
+
+    assert {"Token hunter2-token", "hunter2-token"} <= set(found)
+
+
 def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
     """Whoever mistyped them meant them."""
     assert "X-Team: hunter2" in secrets_of(

@@ -10,7 +10,12 @@ from toolbox.server_rows import McpRow, OpenApiRow
 
 CANARY = "tok-canary-123456"
 URL = "https://mcp.example.com/mcp"
-SECRETS = {"env:TOKEN": CANARY, "env:BROKEN": "a\nb", "env:GONE": None}
+SECRETS = {
+    "env:TOKEN": CANARY,
+    "env:GATE": f"Token {CANARY}",
+    "env:BROKEN": "a\nb",
+    "env:GONE": None,
+}
 
 
 def read(given: object, *, programs: bool = False) -> ServerEntries:
@@ -56,6 +61,13 @@ def test_everything_that_can_be_said_is_read() -> None:
             ),
         )
     )
+
+
+def test_token_behind_its_scheme_is_secret_too() -> None:
+    """A server may repeat it alone."""
+    [entry] = read(row(headers={"Authorization": "env:GATE"})).entries
+
+    assert entry.secrets == (f"Token {CANARY}", CANARY)
 
 
 def test_program_is_read_where_programs_are_allowed() -> None:
