@@ -48,7 +48,8 @@ class ToolValves(BaseModel):
         default="",
         description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
         "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
-        "setting in the chat's controls counts.",
+        "setting in the chat's controls counts. It holds for calls that the pipe runs, "
+        "not for those that are left to Open WebUI.",
     )
     AUTO_NATIVE_TOOLS: bool = Field(
         default=False,
