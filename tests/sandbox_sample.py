@@ -18,7 +18,7 @@ from toolbox.sandbox_limits import MEBIBYTE, SandboxLimits
 
 CANARY = "sk-proj-CANARY123"
 TIGHT = SandboxLimits(
-    seconds=20.0,
+    seconds=60.0,
     memory=128 * MEBIBYTE,
     processes=8,
     disk=8 * MEBIBYTE,
@@ -27,8 +27,6 @@ TIGHT = SandboxLimits(
     output=10_000,
 )
 """Small enough that every attack meets its limit at once; time is never measured."""
-SHORT = 1.0
-"""Seconds for code that would run for ever."""
 
 
 @dataclass(frozen=True)
