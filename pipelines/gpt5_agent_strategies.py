@@ -8,9 +8,9 @@ description: Agents over the Responses API, with policies, limits and approvals.
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
 
     openai_responses  items, errors, sentences, endings, usage, run_events, json_texts,
-                      redaction, approvals, endpoint, clock, compat, deadlines,
-                      api_errors, events, sse, event_reader, received, hosted, catalog,
-                      models, parameters, request, retries, routes, sessions, transport,
+                      redaction, approvals, endpoint, compat, deadlines, api_errors,
+                      events, sse, event_reader, received, hosted, catalog, models,
+                      parameters, request, retries, clock, routes, sessions, transport,
                       texts, turn, exchange, toolset, pictures, origin, schema_parts,
                       arguments, prices, tool_names, remote_calls, replay, open_schemas,
                       strict_limits, schemas, tools, calls, healing, attempts, consents,
@@ -1177,30 +1177,6 @@ def url_parts(text: str) -> SplitResult | None:
     except ValueError:  # brackets without an address, a port that is no number
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
-
-
-# openai_responses.clock ===============================================================
-# The time, with the chance that spreads retries over it.
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970 in UTC, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that only grows, for measuring spans."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, for waits that must not all end at once."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
 
 
 # openai_responses.compat ==============================================================
@@ -2682,6 +2658,30 @@ def _number(text: str | None) -> float | None:
     return value if 0 <= value < float("inf") else None
 
 
+# openai_responses.clock ===============================================================
+# The time, with the chance that spreads retries over it.
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970 in UTC, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that only grows, for measuring spans."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, for waits that must not all end at once."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
 # openai_responses.routes ==============================================================
 # The way to a server: whose certificates to trust, which proxy to take.
 
@@ -3265,7 +3265,7 @@ async def _turn_events(
         return
     async with aclosing(_batches(answer)) as batches:
         async for batch in batches:
-            began = monotonic_seconds()
+            began = asyncio.get_running_loop().time()
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _told(batch, turn)
@@ -3318,7 +3318,7 @@ async def _let_deltas_gather(
     if not isinstance(last, Grew) or join_seconds <= 0:
         return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = monotonic_seconds() - began
+    spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
@@ -15152,7 +15152,7 @@ async def run_agent(
     Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
-    ledger = Ledger(asked.budget, monotonic_seconds)
+    ledger = Ledger(asked.budget, asyncio.get_running_loop().time)
     agent, kind = None, "cancelled"
     try:
         try:

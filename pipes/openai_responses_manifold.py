@@ -3540,7 +3540,7 @@ async def _turn_events(
         return
     async with aclosing(_batches(answer)) as batches:
         async for batch in batches:
-            began = monotonic_seconds()
+            began = asyncio.get_running_loop().time()
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _told(batch, turn)
@@ -3593,7 +3593,7 @@ async def _let_deltas_gather(
     if not isinstance(last, Grew) or join_seconds <= 0:
         return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = monotonic_seconds() - began
+    spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hosts.admin_pages import AdminPages
+from hosts.chromium import Chromium
 from hosts.offline import BootError, host_python
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
@@ -86,7 +87,8 @@ async def make_pictures(folder: Path) -> None:
     async with AsyncExitStack() as running:
         simulator = await running.enter_async_context(Simulator())
         server = await running.enter_async_context(OpenWebUI(env=PLAIN))
-        chat = await running.enter_async_context(ChatPage(server.admin))
+        chromium = await running.enter_async_context(Chromium())
+        chat = await running.enter_async_context(ChatPage(server.admin, chromium))
         studio = Studio(chat, folder)
         await show_installation(studio, simulator)
         await show_chat(studio, simulator)

@@ -118,7 +118,7 @@ async def faked(
     """A client of such a server, with little patience."""
     fake = FakeMcp(dict(replies or {}))
     async with Upstream(fake.answer) as upstream:
-        known = {"label": "fake", "seconds": 5.0, **more}
+        known = {"label": "fake", "seconds": 30.0, **more}
         server = McpServer(ServerEntry(url=upstream.base_url, **known))
         try:
             yield server, fake

@@ -18,7 +18,7 @@ from toolbox.sandbox_limits import MEBIBYTE, SandboxLimits
 
 CANARY = "sk-proj-CANARY123"
 TIGHT = SandboxLimits(
-    seconds=20.0,
+    seconds=60.0,
     memory=128 * MEBIBYTE,
     processes=8,
     disk=8 * MEBIBYTE,

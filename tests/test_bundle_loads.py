@@ -88,21 +88,25 @@ class Bundle:
         return self.path.read_text("utf-8")
 
 
-@pytest.fixture(scope="module", params=STARTED or [PIPE], ids=lambda t: t.host_class)
-def bundle(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Bundle:
-    """Each bundle that the sources make now; the sample until there is one."""
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with its bundles built; the sample until there are any."""
     root = tmp_path_factory.mktemp("project")
     if STARTED:
         shutil.copy(ROOT / "pyproject.toml", root)
-        for folder in request.param.folders:
+        for folder in {folder for target in STARTED for folder in target.folders}:
             shutil.copytree(ROOT / folder, root / folder)
     else:
         write(root, SAMPLE)
     status, said = run_bundle(root)
     assert status == 0, said
-    return Bundle(request.param, root)
+    return root
+
+
+@pytest.fixture(scope="module", params=STARTED or [PIPE], ids=lambda t: t.host_class)
+def bundle(request: pytest.FixtureRequest, project: Path) -> Bundle:
+    """Each bundle that the sources make now."""
+    return Bundle(request.param, project)
 
 
 def load(bundle: Bundle, future: bool, registered: bool) -> types.ModuleType:
@@ -190,15 +194,15 @@ def test_annotations_are_true_as_strings(bundle: Bundle) -> None:
 
 
 def test_editor_saves_it_unchanged(bundle: Bundle) -> None:
-    """Black in the editor's mode changes nothing."""
+    """Black in the editor's mode changes nothing; the pipe is shown to the host's own."""
+    if bundle.target is PIPE:
+        pytest.skip("the host's own Black says the same above")
     assert black.format_str(bundle.text, mode=black.Mode()) == bundle.text
 
 
-def test_hash_seed_changes_nothing(bundle: Bundle) -> None:
-    """Other hash seeds build the same bytes, so the check finds the file current."""
-    answers = {run_bundle(bundle.root, "--check", seed=seed) for seed in ("1", "4242")}
-
-    assert answers == {(0, "")}
+def test_hash_seed_changes_nothing(project: Path) -> None:
+    """Another hash seed builds the same bytes, so the check finds the files current."""
+    assert run_bundle(project, "--check", seed="4242") == (0, "")
 
 
 def test_types_hold_in_the_bundle(bundle: Bundle) -> None:

@@ -3,6 +3,7 @@
 The seed's second strategy inherits all of the first (seed 001 §6).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 
@@ -21,7 +22,6 @@ from gpt5_agent.ports import Provider
 from gpt5_agent.preparation import Prepared, prepare_agent
 from gpt5_agent.provider import ProviderConfig, ResponsesProvider
 from gpt5_agent.thoughts import answer_text
-from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.models import resolve_model
@@ -53,7 +53,7 @@ async def run_agent(
     Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
-    ledger = Ledger(asked.budget, monotonic_seconds)
+    ledger = Ledger(asked.budget, asyncio.get_running_loop().time)
     agent, kind = None, "cancelled"
     try:
         try:

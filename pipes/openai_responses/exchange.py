@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from openai_responses.clock import monotonic_seconds
 from openai_responses.compat import strict_payload
 from openai_responses.deadlines import Deadlines, Timeouts
 from openai_responses.endpoint import Endpoint
@@ -81,7 +80,7 @@ async def _turn_events(
         return
     async with aclosing(_batches(answer)) as batches:
         async for batch in batches:
-            began = monotonic_seconds()
+            began = asyncio.get_running_loop().time()
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _told(batch, turn)
@@ -134,5 +133,5 @@ async def _let_deltas_gather(
     if not isinstance(last, Grew) or join_seconds <= 0:
         return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = monotonic_seconds() - began
+    spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))

@@ -6,6 +6,7 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``cut=N``           end the body cleanly after N events
 ``drop=N``          abort the connection in the middle of event N
 ``stall=N``         write nothing after N events, keep the connection open
+``hold=N``          write nothing after N events before ``Simulator.release`` is called
 ``delay=MS``        wait before each event
 ``wait=MS``         wait before the answer's first byte
 ``chunks=random``   random chunk boundaries, inside characters too
@@ -30,7 +31,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-NUMBERS = ("cut", "drop", "stall", "status", "times", "deltas", "bytes", "keepalive")
+NUMBERS = (
+    *("cut", "drop", "stall", "hold"),
+    *("status", "times", "deltas", "bytes", "keepalive"),
+)
 FLAGS = ("crlf", "cr", "comments", "multiline", "nameless", "done", "unknown")
 TEXTS = ("chunks", "retry-after", "retry-after-ms", "should-retry", "delay", "wait")
 NAMES = frozenset((*NUMBERS, *FLAGS, *TEXTS))

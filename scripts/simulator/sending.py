@@ -23,6 +23,7 @@ class Delivery:
     record: RecordedRequest
     headers: Mapping[str, str]
     stopping: asyncio.Event
+    released: asyncio.Event
     dice: random.Random
 
     async def send(self, answer: Answer) -> web.StreamResponse:
@@ -67,6 +68,8 @@ class Delivery:
         stream.charset = "utf-8"
         await stream.prepare(self.request)
         for event in answer.events:
+            if answer.options.number("hold") == self.record.events_sent:
+                await self.released.wait()
             fault = self._fault_due(answer)
             if fault is not None:
                 await self._break(stream, event, answer, fault)

@@ -19,6 +19,8 @@ from simulator.record import RecordedRequest, mask
 from simulator.refusals import Refusal
 from simulator.sending import Delivery
 
+PATIENCE = 60.0
+"""Seconds that a test waits for something that must happen; a machine may be busy."""
 LARGEST_BODY = 64 * 1024 * 1024
 NOT_JSON = (
     "We could not parse the JSON body of your request. (HINT: This likely means you "
@@ -49,6 +51,7 @@ class Simulator:
         self._dice = random.Random(0)
         self._changed = asyncio.Condition()
         self._stopping = asyncio.Event()
+        self._released = asyncio.Event()
         self._runner: web.AppRunner | None = None
 
     @property
@@ -62,20 +65,27 @@ class Simulator:
         return sum(request.is_open for request in self.requests)
 
     def forget(self) -> None:
-        """Empty the record, the prompt cache, the counted attempts."""
+        """Empty the record, the prompt cache, the counted attempts; hold again."""
         self.requests.clear()
+        self._released.clear()
         self._responder.forget()
 
-    async def closed_early(self, timeout: float = 5.0) -> RecordedRequest:
+    def release(self) -> None:
+        """Let the answers go on that hold, and those that would."""
+        self._released.set()
+
+    async def closed_early(self, timeout: float = PATIENCE) -> RecordedRequest:
         """Wait for a request whose client left before the end, return the newest."""
         return await self._wait_for(lambda one: one.closed_by_client, timeout)
 
-    async def all_ended(self, timeout: float = 5.0) -> None:
+    async def all_ended(self, timeout: float = PATIENCE) -> None:
         """Wait until no answer is being written."""
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: not self.open_streams)
 
-    async def requested(self, count: int = 1, timeout: float = 5.0) -> RecordedRequest:
+    async def requested(
+        self, count: int = 1, timeout: float = PATIENCE
+    ) -> RecordedRequest:
         """Wait until at least ``count`` requests came, return the newest."""
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: len(self.requests) >= count)
@@ -106,8 +116,9 @@ class Simulator:
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """Let stalled answers go and close the server."""
+        """Let stalled and held answers go and close the server."""
         self._stopping.set()
+        self._released.set()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -197,7 +208,8 @@ class Simulator:
         answer = self._responder.answer(record.body, self._asker(request, account))
         record.scenario = answer.scenario
         headers = self._headers(request)
-        delivery = Delivery(request, record, headers, self._stopping, self._dice)
+        events = (self._stopping, self._released)
+        delivery = Delivery(request, record, headers, *events, self._dice)
         return await delivery.send(answer)
 
     def _asker(self, request: web.Request, account: Account) -> Asker:

@@ -81,6 +81,11 @@ def without_beats(reading: Reading) -> list[Piece]:
     return [piece for piece in reading if piece != BEAT]
 
 
+def first_piece(reading: Reading) -> Piece:
+    """The first one, however long a busy machine takes for it."""
+    return next(piece for piece in reading if piece != BEAT)
+
+
 def test_pieces_arrive_in_order(bridge: Bridge, work: Work) -> None:
     """What the work yields is what the reader gets, then the end, again and again."""
     reading = bridge.read(work.pieces("one", "two", "three"))
@@ -102,7 +107,7 @@ def test_silence_beats(bridge: Bridge, work: Work) -> None:
     """A reader is never kept waiting for longer than a beat."""
     reading = bridge.read(work.pieces("one", then="silence"))
 
-    assert next(reading) == "one"
+    assert first_piece(reading) == "one"
     assert [next(reading) for _ in range(3)] == [BEAT] * 3
     assert not work.closed.is_set()
 
@@ -116,19 +121,19 @@ def test_a_reader_who_left_ends_silent_work(
     for _ in range(seen):
         next(reading)
 
-    assert work.closed.wait(20)
+    assert work.closed.wait(60)
 
 
 def test_a_reader_who_left_ends_work_that_goes_on(hasty: Bridge, work: Work) -> None:
     """Pieces that nobody pulls do not renew the lease."""
     next(hasty.read(work.flood()))
 
-    assert work.closed.wait(20)
+    assert work.closed.wait(60)
 
 
 def test_a_reader_who_stays_outlives_the_lease(work: Work) -> None:
     """A pull renews it, also one that waits for longer than it lasts."""
-    bridge = Bridge(LAST, work.at_end, lease_seconds=1.0, beat_seconds=1.3)
+    bridge = Bridge(LAST, work.at_end, lease_seconds=2.0, beat_seconds=2.3)
     reading = bridge.read(work.pieces(then="silence"))
 
     assert next(reading) == BEAT
@@ -146,7 +151,7 @@ def test_a_failure_ends_the_answer(bridge: Bridge, work: Work) -> None:
 def test_closing_tells_open_readers(bridge: Bridge, work: Work) -> None:
     """An answer that is cut off by us says so; its work ends first."""
     reading = bridge.read(work.pieces("one", then="silence"))
-    assert next(reading) == "one"
+    assert first_piece(reading) == "one"
 
     bridge.close()
 
@@ -204,10 +209,10 @@ def test_closing_ends_a_wait(bridge: Bridge, work: Work) -> None:
 
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(bridge.wait_for, forever())
-        assert work.begun.wait(20)
+        assert work.begun.wait(60)
         bridge.close()
         with pytest.raises(BridgeClosed):
-            waiting.result(20)
+            waiting.result(60)
 
 
 def test_many_readers_share_one_thread(work: Work) -> None:

@@ -15,7 +15,7 @@ BUILT_PIPELINE = Path(__file__).parents[2] / "pipelines/gpt5_agent_strategies.py
 PIPELINE_ID = "gpt5_agent_strategies"
 FUNCTION_CALLING = f"{PIPELINE_ID}.gpt5_function_calling"
 REACT = f"{PIPELINE_ID}.gpt5_react"
-PATIENCE = 60
+PATIENCE = 120
 
 
 async def install_pipeline(server: PipelinesServer, valves: Json) -> None:

@@ -2,6 +2,9 @@
 
 import os
 import shutil
+from typing import Self
+
+from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
@@ -11,6 +14,8 @@ ARGUMENTS = (
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
+    # Playwright's own way to refuse requests would switch the cache off.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 MISSING = (
     "The browser tests need Chromium, which is not installed: "
@@ -28,3 +33,44 @@ def find_chromium() -> str:
         if found := shutil.which(name):
             return found
     raise ChromiumMissingError(MISSING)
+
+
+class Chromium:
+    """One running browser; what somebody's page has loaded, their next one has."""
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._playwright: Playwright | None = None
+        self._browser: Browser | None = None
+        self._contexts: dict[str, BrowserContext] = {}
+
+    async def __aenter__(self) -> Self:
+        """Start the browser."""
+        executable = find_chromium()
+        self._playwright = await async_playwright().start()
+        try:
+            self._browser = await self._playwright.chromium.launch(
+                executable_path=executable, args=ARGUMENTS
+            )
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave no browser behind."""
+        if self._browser:
+            await self._browser.close()
+        if self._playwright:
+            await self._playwright.stop()
+
+    async def context(self, whose: str) -> BrowserContext:
+        """Return somebody's cookies, storage and cache; the same each time."""
+        if whose not in self._contexts:
+            if self._browser is None:
+                raise RuntimeError("The browser has not been started.")
+            self._contexts[whose] = await self._browser.new_context(
+                viewport={"width": 1280, "height": 900},
+                permissions=["clipboard-read", "clipboard-write"],
+            )
+        return self._contexts[whose]

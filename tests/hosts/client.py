@@ -8,7 +8,7 @@ import aiohttp
 
 Json: TypeAlias = dict[str, Any]
 
-REQUEST_SECONDS = 120
+REQUEST_SECONDS = 300
 
 
 class OpenWebUIError(RuntimeError):

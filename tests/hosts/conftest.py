@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from hosts.chromium import Chromium
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.pipes import install_pipe
@@ -107,10 +108,17 @@ async def tab(member: User) -> AsyncIterator[Tab]:
         yield opened
 
 
+@pytest_asyncio.fixture(scope="session")
+async def chromium() -> AsyncIterator[Chromium]:
+    """The browser of all pages."""
+    async with Chromium() as running:
+        yield running
+
+
 @pytest_asyncio.fixture
-async def page(member: User) -> AsyncIterator[ChatPage]:
-    """The ordinary user's page in Chromium."""
-    async with ChatPage(member) as opened:
+async def page(member: User, chromium: Chromium) -> AsyncIterator[ChatPage]:
+    """The ordinary user's page."""
+    async with ChatPage(member, chromium) as opened:
         yield opened
 
 

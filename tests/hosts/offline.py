@@ -1,6 +1,8 @@
 """What Open WebUI needs to boot without a network."""
 
+import contextlib
 import os
+import random
 import socket
 from pathlib import Path
 
@@ -8,6 +10,8 @@ HERE = Path(__file__).resolve().parent
 INSTALLED = HERE.parent.parent / ".venv/hosts"
 NEWEST, OLDEST = "0.12.4", "0.11.4"  # of the versions that the pipe supports
 ADMIN_EMAIL, ADMIN_PASSWORD = "admin@example.com", "admin"
+_PORTS = range(20_000, 32_000)
+"""Linux gives none of them to an outgoing connection while a server boots."""
 
 # Neither models nor a sign-up either: the administrator comes with the first start.
 OFFLINE = {
@@ -32,11 +36,12 @@ class BootError(RuntimeError):
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of 127.0.0.1 that nobody listens on, nor will before it is used."""
+    while True:
+        port = random.choice(_PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def host_python(version: str = NEWEST) -> Path:

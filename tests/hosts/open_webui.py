@@ -37,7 +37,7 @@ from hosts.offline import (
 )
 from hosts.users import User
 
-BOOT_SECONDS, STOP_SECONDS = 180, 5
+BOOT_SECONDS, STOP_SECONDS = 300, 5
 
 
 class OpenWebUI:
@@ -159,12 +159,14 @@ class OpenWebUI:
         return chat
 
 
-async def end_process(process: subprocess.Popen[bytes]) -> None:
+async def end_process(
+    process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS
+) -> None:
     """Ask a server to end; insist after a while."""
     process.terminate()
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            await asyncio.to_thread(process.wait, STOP_SECONDS)
+            await asyncio.to_thread(process.wait, seconds)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

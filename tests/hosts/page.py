@@ -1,30 +1,23 @@
 """Open WebUI's real page in headless Chromium.
 
-    async with ChatPage(user) as page:
+    async with Chromium() as chromium, ChatPage(user, chromium) as page:
         await page.open_model("stub.one")
         await page.ask("hello")
         assert "hello" in await page.last_answer()
 
-The page reaches its server alone; whatever else it asks for is refused, then
+The page reaches this machine alone; whatever it asks for that is not its server's is
 listed in `blocked`.
 """
 
 from pathlib import Path
 from typing import Self
 
-from playwright.async_api import (
-    Browser,
-    Locator,
-    Page,
-    Playwright,
-    Route,
-    async_playwright,
-)
+from playwright.async_api import Locator, Page, Request
 
-from hosts.chromium import ARGUMENTS, find_chromium
+from hosts.chromium import Chromium
 from hosts.users import User
 
-ACTION_MS, ANSWER_MS = 15_000, 60_000
+ACTION_MS, ANSWER_MS = 60_000, 120_000
 COPY_BUTTON = "button.copy-response-button"
 # innerText every 10 ms, so that nothing is on the page unseen for a moment
 WATCH = """(needle) => {
@@ -42,15 +35,16 @@ CLIPBOARD = "navigator.clipboard.readText()"
 
 
 class ChatPage:
-    """One browser with one page, signed in unless told otherwise."""
+    """One page of a browser, signed in unless told otherwise."""
 
-    def __init__(self, user: User, *, signed_in: bool = True) -> None:
+    def __init__(
+        self, user: User, chromium: Chromium, *, signed_in: bool = True
+    ) -> None:
         self.user = user
         self.blocked: list[str] = []
         self.errors: list[str] = []  # uncaught exceptions of the page's scripts
+        self._chromium = chromium
         self._signed_in = signed_in
-        self._playwright: Playwright | None = None
-        self._browser: Browser | None = None
         self._page: Page | None = None
 
     @property
@@ -61,47 +55,29 @@ class ChatPage:
         return self._page
 
     async def __aenter__(self) -> Self:
-        """Start the browser."""
-        executable = find_chromium()
+        """Open it, empty."""
         await self.user.hide_changelog()
-        self._playwright = await async_playwright().start()
-        try:
-            self._page = await self._open(self._playwright, executable)
-        except BaseException:
-            await self.__aexit__()
-            raise
+        context = await self._chromium.context(f"{self.user.email} {self.user.url}")
+        self._page = await context.new_page()
+        self._page.set_default_timeout(ACTION_MS)
+        self._page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self._page.on("request", self._note)
+        if self._signed_in:
+            script = f"localStorage.token = {self.user.token!r}"
+            await self._page.add_init_script(script)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave no browser behind."""
-        if self._browser:
-            await self._browser.close()
-        if self._playwright:
-            await self._playwright.stop()
+        """Close it; the browser forgets who it was, not what it has loaded."""
+        if self._page:
+            await self._page.context.clear_cookies()
+            if self._page.url.startswith(self.user.url):
+                await self._page.evaluate("localStorage.clear()")
+            await self._page.close()
 
-    async def _open(self, playwright: Playwright, executable: str) -> Page:
-        self._browser = await playwright.chromium.launch(
-            executable_path=executable, args=ARGUMENTS
-        )
-        context = await self._browser.new_context(
-            viewport={"width": 1280, "height": 900},
-            permissions=["clipboard-read", "clipboard-write"],
-        )
-        await context.route("**/*", self._guard)
-        if self._signed_in:
-            script = f"localStorage.token = {self.user.token!r}"
-            await context.add_init_script(script)
-        page = await context.new_page()
-        page.set_default_timeout(ACTION_MS)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        return page
-
-    async def _guard(self, route: Route) -> None:
-        if route.request.url.startswith((self.user.url, "data:", "blob:")):
-            await route.continue_()
-        else:
-            self.blocked.append(route.request.url)
-            await route.abort()
+    def _note(self, request: Request) -> None:
+        if not request.url.startswith((self.user.url, "data:", "blob:")):
+            self.blocked.append(request.url)
 
     # ---- going somewhere
 

@@ -26,7 +26,7 @@ from hosts.offline import INSTALLED, BootError, free_port
 from hosts.open_webui import end_process
 
 TESTS = Path(__file__).resolve().parents[1]
-BOOT_SECONDS = 60
+BOOT_SECONDS, STOP_SECONDS = 180, 60
 KEY = "the key of the pipelines"
 
 
@@ -115,7 +115,7 @@ class PipelinesServer(Client):
     async def stop(self) -> None:
         """End the process in order, as a container does."""
         if self._process:
-            await end_process(self._process)
+            await end_process(self._process, STOP_SECONDS)
 
     @property
     def is_running(self) -> bool:

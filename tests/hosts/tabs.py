@@ -18,6 +18,8 @@ from hosts.client import Json
 from hosts.questions import Question, Sender, request_body, user_message
 from hosts.users import User
 
+PATIENCE = 120.0
+"""Seconds for what must happen; a busy machine takes many of them."""
 LAST_EVENTS = ("chat:tasks:cancel", "chat:message:error")
 
 
@@ -59,7 +61,9 @@ class Turn:
             if delta.get("type") == "response.output_text.delta"
         )
 
-    async def until(self, condition: Callable[["Turn"], Any], seconds: float) -> None:
+    async def until(
+        self, condition: Callable[["Turn"], Any], seconds: float = PATIENCE
+    ) -> None:
         """Wait until what was seen fulfils a condition."""
         async with asyncio.timeout(seconds):
             while not condition(self):
@@ -119,7 +123,7 @@ class Tab:
     # ---- asking
 
     async def send(
-        self, model: str, text: str, *, seconds: float = 60, **more: Any
+        self, model: str, text: str, *, seconds: float = PATIENCE, **more: Any
     ) -> Turn:
         """Ask, then wait for the end of the answer; `more` is `Question`'s."""
         turn = await self.begin(model, text, **more)
@@ -169,7 +173,7 @@ class Tab:
         """Press the stop button."""
         await self.user.call("POST", f"/api/tasks/chat/{turn.chat_id}/stop")
 
-    async def settle(self, turn: Turn, seconds: float = 20) -> None:
+    async def settle(self, turn: Turn, seconds: float = PATIENCE) -> None:
         """Wait until no task runs for the chat: saving, title, follow-ups."""
         path = f"/api/tasks/chat/{turn.chat_id}"
         async with asyncio.timeout(seconds):

@@ -138,11 +138,11 @@ async def test_stop_closes_the_connection_and_keeps_the_text(
 ) -> None:
     """The upstream work ends, what was shown stays, and the chat goes on."""
     turn = await tab.begin(NEW, "sim:slow")
-    await turn.until(lambda seen: len(seen.text) > 60, seconds=20)
+    await turn.until(lambda seen: len(seen.text) > 60)
 
     before = len(server.log())
     await tab.stop(turn)
-    await simulator.closed_early(timeout=1.0)
+    await simulator.closed_early()
     await tab.settle(turn)
 
     assert "ERROR" not in server.log()[before:]
@@ -280,7 +280,7 @@ async def test_an_upload_during_a_stream_disturbs_nothing(
 ) -> None:
     """The old version finishes its answer; the new one answers the next."""
     turn = await tab.begin(NEW, "sim:chat,delay=40")
-    await turn.until(lambda seen: "Here is" in seen.text, seconds=20)
+    await turn.until(lambda seen: "Here is" in seen.text)
 
     await admin.install_function("openai_responses", pipe_source + "\n# newer\n")
     await turn.finished.wait()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from hosts.chromium import Chromium
 from hosts.client import OpenWebUIError
 from hosts.offline import BootError
 from hosts.open_webui import OpenWebUI
@@ -72,7 +73,7 @@ async def test_regenerate_answers_the_same_message(tab: Tab) -> None:
 async def test_stop_keeps_what_has_streamed(tab: Tab) -> None:
     """The stop button ends an answer that would go on for ever."""
     turn = await tab.begin(ONE, "forever")
-    await turn.until(lambda seen: seen.text, seconds=20)
+    await turn.until(lambda seen: seen.text)
 
     await tab.stop(turn)
     await tab.settle(turn)
@@ -205,9 +206,9 @@ async def test_the_page_asks_copies_reloads(page: ChatPage) -> None:
 
 @pytest.mark.browser
 @pytest.mark.asyncio
-async def test_the_page_logs_in_by_its_form(member: User) -> None:
+async def test_the_page_logs_in_by_its_form(member: User, chromium: Chromium) -> None:
     """Log in, choose a model by name, ask twice."""
-    async with ChatPage(member, signed_in=False) as page:
+    async with ChatPage(member, chromium, signed_in=False) as page:
         await page.log_in()
         await page.choose_model("Two")
         await page.ask("hello")

@@ -112,7 +112,7 @@ async def test_many_answers_at_once_lose_nothing(
         for n in range(AT_ONCE)
     ]
     for turn in turns:
-        await turn.until(lambda seen: seen.finished.is_set(), seconds=60)
+        await turn.until(lambda seen: seen.finished.is_set())
     await tab.settle(first)
 
     assert {turn.error for turn in turns} == {None}

@@ -1,16 +1,17 @@
 """The way to the server: certificates, proxies, silence, nonsense on the wire."""
 
-import asyncio
 from base64 import b64encode
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 import trustme
 
 from certificates import bundle_of, server_side
 from forward_proxy import ForwardProxy
-from hosts.pipes import valves_changed
+from hosts.pipes import install_pipe, valves_changed
 from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
@@ -27,7 +28,7 @@ CANARY = "canary-of-the-proxy"
 async def answered(tab: Tab, admin: User, **valves: Any) -> tuple[str, str]:
     """The text of an answer and the sentence under it."""
     async with valves_changed(admin, PIPE, MAX_RETRIES=0, **valves):
-        turn = await tab.send(MODEL, "hello", seconds=60)
+        turn = await tab.send(MODEL, "hello")
     stored = await tab.message(turn)
     error = stored.get("error") or {"content": {"message": ""}}
     return stored.get("content") or "", str(error["content"]["message"])
@@ -80,18 +81,38 @@ async def test_an_event_that_cannot_be_read(tab: Tab, admin: User) -> None:
     assert "something that cannot be read" in sentence
 
 
+SILENCES = {
+    "sim:chat,wait=3600000 hello": "FIRST_EVENT_TIMEOUT_SECONDS",
+    "sim:stall hello": "IDLE_TIMEOUT_SECONDS",
+}
+
+
+@pytest_asyncio.fixture
+async def hasty(
+    admin: User, pipe_source: str, pipe_valves: dict[str, str]
+) -> AsyncIterator[str]:
+    """A copy of the pipe that takes limits under half a minute, too."""
+    source = pipe_source.replace("clamped(value, 30,", "clamped(value, 1,")
+    assert source != pipe_source
+    valves = {**pipe_valves, "MODEL_ID": "gpt-6-luna", "MAX_RETRIES": 0}
+    await install_pipe(admin, "hasty", source, valves)
+    yield "hasty"
+    await admin.delete_function("hasty")
+
+
 @pytest.mark.asyncio
-async def test_two_silences(tab: Tab, admin: User, simulator: Simulator) -> None:
+async def test_two_silences(
+    tab: Tab, admin: User, hasty: str, simulator: Simulator
+) -> None:
     """At the beginning and in the middle, each with a limit and a sentence."""
-    limits = {"FIRST_EVENT_TIMEOUT_SECONDS": 30, "IDLE_TIMEOUT_SECONDS": 30}
-    async with valves_changed(admin, PIPE, MAX_RETRIES=0, **limits):
-        turns = [
-            await tab.begin(MODEL, "sim:chat,wait=60000 hello"),
-            await tab.begin(MODEL, "sim:stall hello"),
-        ]
-        for turn in turns:
-            await asyncio.wait_for(turn.finished.wait(), 50)
-            await tab.settle(turn)
+    turns = []
+    for said, limit in SILENCES.items():
+        async with valves_changed(admin, hasty, **{limit: 5}):
+            turns.append(await tab.begin(f"{hasty}.gpt-6-luna", said))
+            await simulator.requested(len(turns))
+    for turn in turns:
+        await turn.until(lambda seen: seen.finished.is_set())
+        await tab.settle(turn)
 
     stored = [await tab.message(turn) for turn in turns]
     first, middle = (message["error"]["content"]["message"] for message in stored)

@@ -6,6 +6,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.admin_pages import AdminPages
+from hosts.chromium import Chromium
 from hosts.page import ChatPage
 from hosts.users import User
 from simulator import Simulator
@@ -19,9 +20,9 @@ MODEL, SHOWN_MODEL = "gpt-5.6-terra", "GPT-5.6 Terra"
 
 
 @pytest_asyncio.fixture
-async def admin_page(admin: User) -> AsyncIterator[ChatPage]:
+async def admin_page(admin: User, chromium: Chromium) -> AsyncIterator[ChatPage]:
     """The administrator's page; what was pasted is gone afterwards."""
-    async with ChatPage(admin) as opened:
+    async with ChatPage(admin, chromium) as opened:
         yield opened
     await admin.delete_function(PASTED)
     await admin.call("POST", "/api/v1/models/model/delete", {"id": f"{PASTED}.{MODEL}"})

@@ -20,7 +20,7 @@ from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
-PATIENCE = 60
+PATIENCE = 120
 CROWD = 100
 WEATHER: Json = {
     "type": "function",

@@ -24,7 +24,7 @@ from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("agents")]
 
-PATIENCE = 60
+PATIENCE = 120
 WITH_TOOLS: Json = {
     "tool_ids": ["toolkit"],
     "tool_choice": {"type": "function", "function": {"name": "get_weather"}},

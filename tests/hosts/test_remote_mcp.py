@@ -179,7 +179,7 @@ async def test_consent_where_the_host_runs_the_tools(
 async def test_stop_leaves_no_open_call(tab: Tab, simulator: Simulator) -> None:
     """The host runs nothing of it, and the chat goes on."""
     turn = await tab.begin(MODEL, "sim:mcp,stall=23")
-    await turn.until(lambda seen: "clocks_now" in json.dumps(seen.events), seconds=20)
+    await turn.until(lambda seen: "clocks_now" in json.dumps(seen.events))
     await tab.stop(turn)
     await tab.settle(turn)
     after = await tab.send(MODEL, "sim:short go on", chat_id=turn.chat_id)

@@ -83,7 +83,7 @@ async def test_stop_between_call_and_output_leaves_a_chat_that_goes_on(
 ) -> None:
     """The open call is not sent again, nor the reasoning that led to it."""
     turn = await tab.begin(MODEL, "sim:tool,delay=60 what time is it?")
-    await turn.until(lambda seen: seen.of_type("response:completion"), seconds=20)
+    await turn.until(lambda seen: seen.of_type("response:completion"))
     await tab.stop(turn)
     await tab.settle(turn)
 

@@ -1,6 +1,5 @@
 """Open WebUI's tools, run by the pipe in the real Open WebUI."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
+from upstream import until
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
@@ -108,17 +108,20 @@ async def test_a_tool_that_takes_too_long(
 
 @pytest.mark.asyncio
 async def test_a_sync_tool_does_not_stop_the_server(
-    tab: Tab, member: User, simulator: Simulator
+    tab: Tab, member: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """While it holds its thread, another chat is answered."""
-    turn = await tab.begin(MODEL, "sim:tool", body=named("blocking_weather"))
-    await simulator.requested(1)
-    await simulator.all_ended()
-    async with asyncio.timeout(1.5):
+    hold, holding = (server.home / "data" / name for name in ("hold", "holding"))
+    hold.touch()
+    try:
+        turn = await tab.begin(MODEL, "sim:tool", body=named("blocking_weather"))
+        await until(holding.exists)
         await member.complete(MODEL, "sim:short meanwhile")
-    assert not turn.finished.is_set()
+        assert not turn.finished.is_set()
+    finally:
+        hold.unlink()
 
-    await asyncio.wait_for(turn.finished.wait(), 20)
+    await turn.until(lambda seen: seen.finished.is_set())
     await tab.settle(turn)
     assert "Heavy sun" in outputs_sent(simulator)[0]
 
@@ -153,7 +156,7 @@ async def test_the_loop_ends_with_an_answer(
 
 @pytest.mark.asyncio
 async def test_stop_cancels_a_running_tool(tab: Tab, simulator: Simulator) -> None:
-    """Within a second; the chat goes on afterwards."""
+    """Long before it would end; the chat goes on afterwards."""
     turn = await tab.begin(MODEL, "sim:tool", body=named("slow_weather"))
     await simulator.requested(1)
     await simulator.all_ended()
@@ -162,8 +165,7 @@ async def test_stop_cancels_a_running_tool(tab: Tab, simulator: Simulator) -> No
     )
 
     await tab.stop(turn)
-    async with asyncio.timeout(2):
-        await tab.settle(turn)
+    await tab.settle(turn)
     after = await tab.send(MODEL, "sim:chat go on", chat_id=turn.chat_id, body=USED)
 
     assert after.error is None

@@ -56,7 +56,7 @@ class Scene:
         self.tab.turns[turn.message_id] = again
         body |= {"assistant_message_id": turn.message_id}
         await user.call("POST", "/api/chat/completions", body)
-        await again.finished.wait()
+        await again.until(lambda seen: seen.finished.is_set())
         await self.tab.settle(again)
         assert again.error is None
         return again
@@ -69,7 +69,7 @@ async def stopped_between_call_and_output(scene: Scene) -> str:
     """The tool was still at work."""
     body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
     turn = await scene.tab.begin(MODEL, "sim:tool weather?", body=body)
-    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events), 20)
+    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
     await scene.simulator.all_ended()
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
@@ -79,7 +79,7 @@ async def stopped_between_call_and_output(scene: Scene) -> str:
 async def stopped_in_the_text(scene: Scene) -> str:
     """After a marker was written, in the middle of the words."""
     turn = await scene.tab.begin(MODEL, "sim:slow")
-    await turn.until(lambda seen: len(seen.text) > 60, seconds=20)
+    await turn.until(lambda seen: len(seen.text) > 60)
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
     return turn.chat_id
@@ -153,10 +153,11 @@ async def continued(scene: Scene) -> str:
 
 async def continued_after_a_stop(scene: Scene) -> str:
     """The text goes on where it was cut."""
-    turn = await scene.tab.begin(MODEL, "sim:chat,delay=40")
-    await turn.until(lambda seen: "Here is" in seen.text, seconds=20)
+    turn = await scene.tab.begin(MODEL, "sim:chat,hold=70")
+    await turn.until(lambda seen: "Here is" in seen.text)
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
+    scene.simulator.release()
     return (await scene.go_on(turn)).chat_id
 
 

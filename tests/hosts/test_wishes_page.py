@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from hosts.chromium import Chromium
 from hosts.page import ChatPage
 from hosts.sent import chat_bodies
 from hosts.switches import SWITCHES, switches
@@ -26,9 +27,9 @@ PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
 @pytest_asyncio.fixture
-async def admins_page(admin: User) -> AsyncIterator[ChatPage]:
+async def admins_page(admin: User, chromium: Chromium) -> AsyncIterator[ChatPage]:
     """The administrator's page in Chromium."""
-    async with ChatPage(admin) as opened:
+    async with ChatPage(admin, chromium) as opened:
         yield opened
 
 

@@ -137,7 +137,7 @@ class ToolServers:
         server = _QuietServer(config)
         task = asyncio.create_task(server.serve())
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not server.started:  # noqa: ASYNC110 - it has no event for it
                     await asyncio.sleep(0.02)
             yield

@@ -4,7 +4,9 @@ description: Tools of every kind of behaviour
 """
 
 import asyncio
+import os
 import time
+from pathlib import Path
 
 from fastapi.responses import HTMLResponse
 
@@ -21,18 +23,21 @@ class Tools:
 
     async def slow_weather(self, city: str) -> str:
         """
-        The weather of a city, after a while.
+        The weather of a city, after an hour.
         :param city: name of the city
         """
-        await asyncio.sleep(30)
+        await asyncio.sleep(3_600)
         return f"Late sun in {city}."
 
     def blocking_weather(self, city: str) -> str:
         """
-        The weather of a city, holding its thread.
+        The weather of a city, holding its thread while a file says so.
         :param city: name of the city
         """
-        time.sleep(2)
+        home = Path(os.environ["DATA_DIR"])
+        while (home / "hold").exists():
+            (home / "holding").touch()
+            time.sleep(0.05)
         return f"Heavy sun in {city}."
 
     def broken_weather(self, city: str) -> str:

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mutations import within
 from openai_responses.redaction import error_place, redacted, redacted_line
 
 KEY = "sk-canary-7c1e5f"
 ODD = 'p+ä/"?w d'
-MEGABYTE = 1_000_000
+LARGE = 200_000
 
 
 @pytest.mark.parametrize(
@@ -179,11 +180,12 @@ def test_a_key_is_gone_wherever_a_word_can_begin(before: str) -> None:
         *("?", "?a", "?kkey", "&token=", "\\", "[", "[redacted", "[redacted]", "x"),
     ],
 )
-def test_a_megabyte_of_anything_ends(piece: str) -> None:
-    """The time grows with the length alone: anything more would take minutes here."""
-    text = piece * (MEGABYTE // len(piece))
+def test_a_lot_of_anything_is_read_in_one_pass(piece: str) -> None:
+    """The time grows with the length alone: it is some milliseconds of CPU here."""
+    text = piece * (LARGE // len(piece))
 
-    assert "!" not in redacted(text, ["xxxxxxx!", "a=a=a=!"])
+    with within(5.0):
+        assert "!" not in redacted(text, ["xxxxxxx!", "a=a=a=!"])
 
 
 @pytest.mark.parametrize(

@@ -413,7 +413,7 @@ async def test_loop_goes_on_while_a_sync_tool_waits(host: StandInHost) -> None:
 
     def wait(city: str) -> str:
         entered.set()
-        assert leave.wait(10)
+        assert leave.wait(60)
         return "done"
 
     async def beat() -> None:
@@ -438,7 +438,7 @@ async def test_sync_tool_that_takes_too_long_keeps_its_thread(
     leave, ended = threading.Event(), []
 
     def hang(city: str) -> str:
-        assert leave.wait(10)
+        assert leave.wait(60)
         ended.append(city)
         return "too late"
 

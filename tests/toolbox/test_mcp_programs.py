@@ -46,7 +46,7 @@ def program(*lines: str) -> str:
 async def running(code: str, *arguments: str) -> AsyncIterator[McpServer]:
     """A client of a program in Python."""
     command = (sys.executable, "-c", code, *arguments)
-    server = McpServer(ServerEntry("local", command=command, seconds=20.0))
+    server = McpServer(ServerEntry("local", command=command, seconds=120.0))
     try:
         yield server
     finally:

@@ -52,7 +52,7 @@ def sources() -> Iterator[str]:
         yield folder
 
 
-def start(folder: str, codes: list[str], seconds: int = 3) -> "subprocess.Popen[str]":
+def start(folder: str, codes: list[str], seconds: int) -> "subprocess.Popen[str]":
     """Start a server that is nobody special, and let it run codes."""
     user = SOMEBODY if os.geteuid() == 0 else None
     process = subprocess.Popen(
@@ -73,10 +73,10 @@ def start(folder: str, codes: list[str], seconds: int = 3) -> "subprocess.Popen[
     return process
 
 
-def answers(folder: str, *codes: str) -> list[Any]:
+def answers(folder: str, *codes: str, seconds: int = 60) -> list[Any]:
     """Return what a server answers to codes, and to a harmless one after each."""
     asked = [each for code in codes for each in (code, "6 * 7")]
-    with start(folder, asked) as process:
+    with start(folder, asked, seconds) as process:
         assert process.stdout
         told = [json.loads(line) for line in process.stdout]
     assert process.returncode == 0
@@ -125,6 +125,8 @@ def test_limits_are_the_same_for_anybody(sources: str) -> None:
 
 OPEN = "import os, signal\npipe = os.open('/proc/1/fd/{}', os.O_WRONLY)\n"
 FORGE = OPEN.format(1) + "os.write(pipe, {!r})\nsignal.pause()"
+PAUSE = 3
+"""Seconds after which code is stopped that does nothing more."""
 FLOOD = OPEN.format(1) + "while True: os.write(pipe, b'x' * 65536)"
 COMPLAIN = (
     "import os\npipe = os.open('/proc/1/fd/2', os.O_WRONLY | os.O_NONBLOCK)\n"
@@ -134,9 +136,8 @@ COMPLAIN = (
 
 def test_answers_of_the_code_itself_do_no_harm(sources: str) -> None:
     """Here the code has the right to write into the pipes of the first process."""
-    nothing, flooded, complained = answers(
-        sources, FORGE.format(b"nothing\n"), FLOOD, COMPLAIN
-    )
+    flooded, complained = answers(sources, FLOOD, COMPLAIN)
+    [nothing] = answers(sources, FORGE.format(b"nothing\n"), seconds=PAUSE)
 
     assert nothing == "Error: The run ended without an answer."
     assert "it wrote more than fits into the workspace" in flooded
@@ -147,7 +148,7 @@ def test_forged_workspace_harms_only_itself(sources: str) -> None:
     """It cannot be laid out again, so the chat begins with an empty one."""
     line = b'{"done": 5, "changed": [["/etc/passwd", 0, 900000]]}\n'
 
-    with start(sources, [FORGE.format(line), "1", "6 * 7"]) as server:
+    with start(sources, [FORGE.format(line), "1", "6 * 7"], PAUSE) as server:
         assert server.stdout
         told = [json.loads(line) for line in server.stdout]
 

@@ -1,0 +1,63 @@
+"""Event loops whose clock stands still while there is anything to do.
+
+A limit in a test is there to pass when nothing happens any more. On a machine that has
+much else to do it would also pass while a request is still on its way, and what such a
+test shows then depends on the machine. Here a loop counts only the time that it waited,
+with nothing of its own left to do: what a test and its server, who share a loop, have
+to tell each other costs no time, however long it takes.
+"""
+
+import asyncio
+import selectors
+import threading
+import time
+
+Ready = list[tuple[selectors.SelectorKey, int]]
+
+
+class _CountingSelector(selectors.DefaultSelector):
+    """Adds up the seconds in which nothing was ready."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited = 0.0
+
+    def select(self, timeout: float | None = None) -> Ready:
+        """Return what is ready, at once or within the time that a timer leaves."""
+        ready = super().select(0)
+        if ready or timeout == 0:
+            return ready
+        began = time.monotonic()
+        ready = super().select(timeout)
+        waited = time.monotonic() - began
+        if timeout is not None:
+            # What comes from elsewhere comes before the limit that passed meanwhile.
+            waited = min(waited, timeout / 2 if ready else timeout)
+        self.waited += waited
+        return ready
+
+
+class IdleClockLoop(asyncio.SelectorEventLoop):
+    """A loop whose time is made of what it waited."""
+
+    def __init__(self) -> None:
+        self._counting = _CountingSelector()
+        super().__init__(self._counting)
+
+    def time(self) -> float:
+        """Return the seconds that the loop has waited."""
+        return self._counting.waited
+
+
+class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):
+    """Gives such loops to the tests; those of other threads keep the time of the machine.
+
+    Who speaks with another thread counts in that, and work that never pauses would stop
+    the clock there.
+    """
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """Return a new one."""
+        if threading.current_thread() is threading.main_thread():
+            return IdleClockLoop()
+        return super().new_event_loop()

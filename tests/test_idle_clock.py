@@ -1,0 +1,91 @@
+"""The clock of the tests: it goes while nothing is to be done, and only then."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+from aiohttp import web
+
+from idle_clock import IdleClockLoop
+from upstream import Upstream, silence
+
+pytestmark = pytest.mark.asyncio
+
+LONG, LIMIT = 0.3, 0.1
+"""Seconds that a busy machine takes for something, and a shorter limit for it."""
+
+
+def now() -> float:
+    """The time of the loop that runs."""
+    return asyncio.get_running_loop().time()
+
+
+async def test_tests_have_such_a_loop() -> None:
+    """Other threads do not."""
+
+    async def kind() -> type[asyncio.AbstractEventLoop]:
+        return type(asyncio.get_running_loop())
+
+    there = await asyncio.to_thread(lambda: asyncio.run(kind()))
+
+    assert await kind() is IdleClockLoop
+    assert there is not IdleClockLoop
+
+
+async def test_waiting_takes_time() -> None:
+    """As much as was waited, at most as much as was asked for."""
+    began = now()
+
+    await asyncio.sleep(0.01)
+
+    assert round(now() - began, 6) == 0.01
+
+
+async def test_slow_machine_takes_none() -> None:
+    """A limit cannot pass while its request is still on its way."""
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        time.sleep(LONG)  # noqa: ASYNC251 - the machine has much else to do
+        return web.Response()
+
+    async with Upstream(answer) as upstream:
+        host, port = upstream.base_url.split("/")[2].split(":")
+        async with asyncio.timeout(LIMIT):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"GET / HTTP/1.0\r\n\r\n")
+            assert (await reader.readline()).startswith(b"HTTP/1.0 200")
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_limit_passes_when_nothing_happens() -> None:
+    """By then the server has had the request, however slow it was."""
+    async with Upstream(silence) as upstream:
+        host, port = upstream.base_url.split("/")[2].split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        time.sleep(LONG)  # noqa: ASYNC251 - the machine has much else to do
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(LIMIT):
+                await reader.read()
+        assert len(upstream.requests) == 1
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_what_comes_from_a_thread_comes_before_the_limit() -> None:
+    """The machine may let the loop see it long after both."""
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    said = threading.Event()
+
+    def tell() -> None:
+        loop.call_soon_threadsafe(told.set)
+        said.set()
+
+    telling = loop.run_in_executor(None, tell)
+    assert said.wait(60)
+    time.sleep(LONG)  # noqa: ASYNC251 - the machine has much else to do
+    async with asyncio.timeout(LIMIT):
+        await told.wait()
+    await telling
