@@ -3,16 +3,20 @@
 import asyncio
 import json
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
 
 from simulator.answering import Answer
+from simulator.options import Options
 from simulator.record import RecordedRequest
 from simulator.scenario import HttpReply
+from simulator.stored import Stored
 from simulator.wire import cut_chunks, encode, encode_end
+
+FAULTS = ("cut", "drop", "stall")
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Delivery:
     headers: Mapping[str, str]
     stopping: asyncio.Event
     dice: random.Random
+    stored: Stored | None = None
+    start: int = 0
 
     async def send(self, answer: Answer) -> web.StreamResponse:
         """Send an answer in the form that the client asked for."""
@@ -32,7 +38,23 @@ class Delivery:
             return self._send_http(answer.http)
         if self.record.body.get("stream"):
             return await self._send_stream(answer)
+        if self.stored is not None and self.stored.background:
+            return self.send_object(self.stored.opened)
         return await self._send_json(answer)
+
+    async def resume(self, stored: Stored) -> web.StreamResponse:
+        """Send the rest of a stream; ``again`` says how often that breaks, too."""
+        breaks = stored.looks <= (stored.answer.options.number("again") or 0)
+        kept = stored.answer.options.given.items()
+        sound = {name: text for name, text in kept if name not in FAULTS}
+        options = stored.answer.options if breaks else Options(sound)
+        return await self._send_stream(replace(stored.answer, options=options))
+
+    def send_object(self, response: dict[str, Any]) -> web.Response:
+        """Send a response as it stands now."""
+        self.record.status, self.record.finished = 200, True
+        self.record.response = response
+        return web.json_response(response, headers=self.headers)
 
     def _send_http(self, http: HttpReply) -> web.Response:
         self.record.status, self.record.finished = http.status, True
@@ -66,7 +88,7 @@ class Delivery:
         stream.content_type = "text/event-stream"
         stream.charset = "utf-8"
         await stream.prepare(self.request)
-        for event in answer.events:
+        async for event in self._events(answer):
             fault = self._fault_due(answer)
             if fault is not None:
                 await self._break(stream, event, answer, fault)
@@ -79,8 +101,16 @@ class Delivery:
         self.record.response, self.record.finished = answer.final, True
         return stream
 
+    async def _events(self, answer: Answer) -> AsyncIterator[Mapping[str, Any]]:
+        if self.stored is None:
+            for event in answer.events:
+                yield event
+        else:
+            async for event in self.stored.told(self.start):
+                yield event
+
     def _fault_due(self, answer: Answer) -> str | None:
-        for fault in ("cut", "drop", "stall"):
+        for fault in FAULTS:
             if answer.options.number(fault) == self.record.events_sent:
                 return fault
         return None
