@@ -64,6 +64,11 @@ class Simulator:
         """How many answers are being written at this moment."""
         return sum(request.is_open for request in self.requests)
 
+    @property
+    def stored_ids(self) -> list[str]:
+        """The ids of the responses that can be asked for."""
+        return self._shelf.ids()
+
     def forget(self) -> None:
         """Empty the record, the prompt cache, the counted attempts."""
         self.requests.clear()

@@ -127,6 +127,10 @@ class Shelf:
             raise _not_found(id)
         return stored
 
+    def ids(self) -> list[str]:
+        """Return the ids of all that is kept, the oldest first."""
+        return list(self._kept)
+
     def forget(self) -> None:
         """Throw everything away."""
         self.end()
