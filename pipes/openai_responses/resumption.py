@@ -39,8 +39,8 @@ async def followed(
     an error, a cancellation or by closing the generator, cancels the response: nobody
     would read what it goes on to cost.
     """
-    reading = _Reading(line, turn)
-    part = exchange(request, line, turn, reading.cursor)
+    following = _Following(line, turn)
+    part = exchange(request, line, turn, following.cursor)
     try:
         while True:
             error: ResponsesError | None = None
@@ -50,18 +50,18 @@ async def followed(
                         yield event
             except ResponsesError as caught:
                 error = caught
-            if turn.ending or not reading.can_go_on(error):
+            if turn.ending or not following.can_go_on(error):
                 break
-            wait = reading.wait_after(error)
-            if reading.has_news:
+            wait = following.wait_after(error)
+            if following.has_news:
                 yield Noted(_BROKE)
             await asyncio.sleep(wait)
-            part = reading.next_part()
+            part = following.next_part()
     finally:
-        reading.leave()
+        following.leave()
 
 
-class _Reading:
+class _Following:
     """What is known of a response, and how to get at the rest of it."""
 
     def __init__(self, line: Line, turn: Turn) -> None:

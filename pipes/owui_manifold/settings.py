@@ -1,7 +1,8 @@
 """What the valves come to for one request."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import unquote
 
@@ -81,8 +82,8 @@ def chosen_settings(
 ) -> Settings:
     """Return what holds for one request; a user's own choice wins.
 
-    `streams` says whether the caller wants a stream; what the server `refused` before
-    is not asked for again.
+    `streams` says whether a stream is wanted; what the server `refused` before is not
+    asked for again.
     """
     summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
     return Settings(
@@ -120,6 +121,18 @@ def toolset_of(
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=runs_calls,
     )
+
+
+def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
+    """Say whether BACKGROUND_MODELS means a model, by one of its names.
+
+    Servers that know only the least of the API store nothing.
+    """
+    if valves.COMPATIBILITY == "strict":
+        return False
+    wanted = (text.strip().lower() for text in valves.BACKGROUND_MODELS.split(","))
+    patterns = [text for text in wanted if text]
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
 def log_level(valves: Valves, user: UserValves) -> str:
