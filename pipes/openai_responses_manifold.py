@@ -10245,14 +10245,9 @@ class ToolValves(BaseModel):
         default=120,
         gt=0,
         allow_inf_nan=False,
-        description="How long a single call of a tool may take.",
-    )
-    TOOL_BATCH_TIMEOUT_SECONDS: float = Field(
-        default=600,
-        gt=0,
-        allow_inf_nan=False,
-        description="How long all calls that the model made at once may take. The time "
-        "that people take to answer counts in neither limit.",
+        description="How long a single call of a tool may take; all calls that the "
+        "model made at once may take five times that. The time that people take to "
+        "answer counts in neither limit.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
@@ -11779,6 +11774,9 @@ def priced(job: Job, ended: RunEnded) -> RunEnded:
 # owui_manifold.settings ===============================================================
 # What the valves come to for one request.
 
+_BATCH_SHARE = 5
+"""Calls made at once run beside each other, but not all of them."""
+
 
 def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
@@ -11872,7 +11870,7 @@ def toolset_of(
         approver,
         CallLimits(
             seconds=valves.TOOL_TIMEOUT_SECONDS,
-            batch_seconds=valves.TOOL_BATCH_TIMEOUT_SECONDS,
+            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
         ),
         log,

@@ -19,6 +19,9 @@ from openai_responses.toolset import CallableTools, CallLimits, Toolset
 from owui_manifold.learned import Learned
 from owui_manifold.valves import UserValves, Valves
 
+_BATCH_SHARE = 5
+"""Calls made at once run beside each other, but not all of them."""
+
 
 def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
@@ -112,7 +115,7 @@ def toolset_of(
         approver,
         CallLimits(
             seconds=valves.TOOL_TIMEOUT_SECONDS,
-            batch_seconds=valves.TOOL_BATCH_TIMEOUT_SECONDS,
+            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
         ),
         log,
