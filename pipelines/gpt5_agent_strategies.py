@@ -1195,8 +1195,9 @@ class Cursor:
     event had a number.
     """
 
-    def __init__(self) -> None:
-        """Start before the first event."""
+    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
+        """Start before the first event; `named` is called once there is an id."""
+        self._named = named
         self.response_id = ""
         self.last: int | None = None
 
@@ -1219,6 +1220,7 @@ class Cursor:
         named = told.get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
             self.response_id = named
+            self._named()
 
 
 # openai_responses.deadlines ===========================================================
@@ -2831,7 +2833,7 @@ class Connections:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
         self._trust = Trust()
-        self._posting: set[asyncio.Task[None]] = set()
+        self._later: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def post(
@@ -2883,10 +2885,13 @@ class Connections:
 
         It is tried three times; nobody is told how it went.
         """
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(self._post_quietly(endpoint, path))
-        self._posting.add(task)
-        task.add_done_callback(self._posting.discard)
+        self.do_later(self._post_quietly(endpoint, path))
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run what outlives its run in a task that is held until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
         for wait in _WAITS_BEFORE_POST:
@@ -2900,7 +2905,7 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
         loop = asyncio.get_running_loop()
-        await asyncio.gather(*(t for t in self._posting if t.get_loop() is loop))
+        await asyncio.gather(*(t for t in self._later if t.get_loop() is loop))
         await self._sessions.close()
 
 
@@ -5045,6 +5050,7 @@ _SENTENCES: Mapping[str, str] = {
 # for a cancelled one, and where it cannot be resumed: five minutes after its beginning
 # it is refused.
 
+_LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
@@ -5059,7 +5065,7 @@ async def followed(
     would read what it goes on to cost.
     """
     following = _Following(line, turn)
-    part = exchange(request, line, turn, following.cursor)
+    part = _begun(exchange(request, line, turn, following.cursor), following)
     try:
         while True:
             error: ResponsesError | None = None
@@ -5084,7 +5090,8 @@ class _Following:
     """What is known of a response, and how to get at the rest of it."""
 
     def __init__(self, line: Line, turn: Turn) -> None:
-        self.cursor = Cursor()
+        self._named = asyncio.Event()
+        self.cursor = Cursor(self._named.set)
         self.has_news = False
         self._line = line
         self._turn = turn
@@ -5126,6 +5133,29 @@ class _Following:
             path += f"?stream=true&starting_after={self.cursor.last}"
         return fetched(path, self._line, self._turn, self.cursor)
 
+    def let_go(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        """Stop reading `part`, whose `first` event is awaited, once there is an id.
+
+        Whoever leaves earlier could not cancel the response: nobody can find it.
+        """
+        self._line.connections.do_later(self._closed(part, first))
+
+    async def _closed(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        named = asyncio.create_task(self._named.wait())
+        awaited = {first, named}
+        await asyncio.wait(
+            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in awaited:
+            task.cancel()
+        await asyncio.gather(*awaited, return_exceptions=True)
+        await part.aclose()
+        self.leave()
+
     def leave(self) -> None:
         """Cancel the response, unless it is over or not there."""
         named, ended = self.cursor.response_id, self._turn.ending
@@ -5147,6 +5177,27 @@ class _Following:
         if not self._line.deadlines.leave(wait):
             raise TimedOut("total_timeout")
         return wait
+
+
+async def _begun(
+    part: AsyncGenerator[RunEvent, None], following: _Following
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield what `part` does, but do not drop it before the response has an id."""
+    first = asyncio.create_task(_first_of(part))
+    try:
+        event = await asyncio.shield(first)
+    except asyncio.CancelledError:
+        following.let_go(part, first)
+        raise
+    async with aclosing(part) as events:
+        if event is not None:
+            yield event
+        async for event in events:
+            yield event
+
+
+async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
+    return await anext(part, None)
 
 
 # openai_responses.attempts ============================================================

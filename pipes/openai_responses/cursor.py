@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from openai_responses.sse import ServerSentEvent
@@ -18,8 +18,9 @@ class Cursor:
     event had a number.
     """
 
-    def __init__(self) -> None:
-        """Start before the first event."""
+    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
+        """Start before the first event; `named` is called once there is an id."""
+        self._named = named
         self.response_id = ""
         self.last: int | None = None
 
@@ -42,3 +43,4 @@ class Cursor:
         named = told.get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
             self.response_id = named
+            self._named()

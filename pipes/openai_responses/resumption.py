@@ -26,6 +26,7 @@ from openai_responses.retries import retry_wait
 from openai_responses.run_events import Noted, RunEvent
 from openai_responses.turn import Turn
 
+_LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
@@ -40,7 +41,7 @@ async def followed(
     would read what it goes on to cost.
     """
     following = _Following(line, turn)
-    part = exchange(request, line, turn, following.cursor)
+    part = _begun(exchange(request, line, turn, following.cursor), following)
     try:
         while True:
             error: ResponsesError | None = None
@@ -65,7 +66,8 @@ class _Following:
     """What is known of a response, and how to get at the rest of it."""
 
     def __init__(self, line: Line, turn: Turn) -> None:
-        self.cursor = Cursor()
+        self._named = asyncio.Event()
+        self.cursor = Cursor(self._named.set)
         self.has_news = False
         self._line = line
         self._turn = turn
@@ -107,6 +109,29 @@ class _Following:
             path += f"?stream=true&starting_after={self.cursor.last}"
         return fetched(path, self._line, self._turn, self.cursor)
 
+    def let_go(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        """Stop reading `part`, whose `first` event is awaited, once there is an id.
+
+        Whoever leaves earlier could not cancel the response: nobody can find it.
+        """
+        self._line.connections.do_later(self._closed(part, first))
+
+    async def _closed(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        named = asyncio.create_task(self._named.wait())
+        awaited = {first, named}
+        await asyncio.wait(
+            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in awaited:
+            task.cancel()
+        await asyncio.gather(*awaited, return_exceptions=True)
+        await part.aclose()
+        self.leave()
+
     def leave(self) -> None:
         """Cancel the response, unless it is over or not there."""
         named, ended = self.cursor.response_id, self._turn.ending
@@ -128,3 +153,24 @@ class _Following:
         if not self._line.deadlines.leave(wait):
             raise TimedOut("total_timeout")
         return wait
+
+
+async def _begun(
+    part: AsyncGenerator[RunEvent, None], following: _Following
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield what `part` does, but do not drop it before the response has an id."""
+    first = asyncio.create_task(_first_of(part))
+    try:
+        event = await asyncio.shield(first)
+    except asyncio.CancelledError:
+        following.let_go(part, first)
+        raise
+    async with aclosing(part) as events:
+        if event is not None:
+            yield event
+        async for event in events:
+            yield event
+
+
+async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
+    return await anext(part, None)

@@ -7,7 +7,7 @@ does wrong gets a sentence of its own.
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -53,7 +53,7 @@ class Connections:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
         self._trust = Trust()
-        self._posting: set[asyncio.Task[None]] = set()
+        self._later: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def post(
@@ -105,10 +105,13 @@ class Connections:
 
         It is tried three times; nobody is told how it went.
         """
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(self._post_quietly(endpoint, path))
-        self._posting.add(task)
-        task.add_done_callback(self._posting.discard)
+        self.do_later(self._post_quietly(endpoint, path))
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run what outlives its run in a task that is held until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
         for wait in _WAITS_BEFORE_POST:
@@ -122,7 +125,7 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
         loop = asyncio.get_running_loop()
-        await asyncio.gather(*(t for t in self._posting if t.get_loop() is loop))
+        await asyncio.gather(*(t for t in self._later if t.get_loop() is loop))
         await self._sessions.close()
 
 

@@ -180,4 +180,4 @@ def _not_found(id: str) -> Refusal:
 
 
 def _is_done(event: Event) -> bool:
-    return event["type"] == "response.output_item.done"
+    return bool(event["type"] == "response.output_item.done")

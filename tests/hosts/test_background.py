@@ -97,6 +97,21 @@ async def test_stop_cancels_the_answer_at_the_server(
 
 
 @pytest.mark.asyncio
+async def test_stop_before_the_server_says_a_word(
+    tab: Tab, pro: str, simulator: Simulator
+) -> None:
+    """The answer has no name yet, and is cancelled as soon as it has one."""
+    turn = await tab.begin(pro, "sim:chat,wait=1500,halt=60 hello")
+    await simulator.requested(1, timeout=20)
+
+    await tab.stop(turn)
+    await tab.settle(turn)
+    await until_cancelled(simulator)
+
+    assert cancelled(simulator) == ["cancelled"]
+
+
+@pytest.mark.asyncio
 async def test_stop_while_the_rest_is_awaited(
     tab: Tab, pro: str, simulator: Simulator
 ) -> None:

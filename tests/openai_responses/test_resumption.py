@@ -233,7 +233,8 @@ async def test_stop_cancels_the_response(
     cancelled = await sim.requested(2)
     await sim.all_ended()
     assert asked_for(sim.requests) == ["post", "cancel"]
-    assert cancelled.response and cancelled.response["status"] == "cancelled"
+    assert cancelled.response
+    assert cancelled.response["status"] == "cancelled"
 
 
 def reading(
@@ -266,6 +267,40 @@ async def test_stop_while_nothing_comes(
     await sim.requested(2)
     await sim.all_ended()
     assert asked_for(sim.requests) == ["post", "cancel"]
+
+
+async def test_stop_before_the_response_has_an_id(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The connection is held until the server has named what is to be cancelled."""
+    request = background("sim:chat,wait=300,halt=60")
+    endpoint = simulated(sim)
+    task = asyncio.create_task(report(connections, endpoint, request, PATIENT))
+    await sim.requested(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asked_for(sim.requests) == ["post"]
+
+    await sim.requested(2)
+    await sim.all_ended()
+    assert asked_for(sim.requests) == ["post", "cancel"]
+    assert sim.requests[0].closed_by_client
+    assert (sim.requests[1].response or {})["status"] == "cancelled"
+
+
+async def test_stop_before_a_refusal(connections: Connections, sim: Simulator) -> None:
+    """What never began has nothing to cancel."""
+    request = background("sim:503,wait=300")
+    endpoint = simulated(sim)
+    task = asyncio.create_task(report(connections, endpoint, request, PATIENT))
+    await sim.requested(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await connections.close()
+    assert asked_for(sim.requests) == ["post"]
+    assert sim.requests[0].status == 503
 
 
 async def test_stop_between_two_connections(

@@ -25,7 +25,8 @@ async def broken(client: Any, said: str) -> list[dict[str, Any]]:
     """Start a background response whose stream ends too early; return its events."""
     heard = await client.stream(said, **KEPT)
     assert heard.events[-1]["type"] != "response.completed"
-    return heard.events
+    events: list[dict[str, Any]] = heard.events
+    return events
 
 
 async def test_it_must_be_stored(client: Any) -> None:
