@@ -12,11 +12,12 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       run_events, api_errors, deadlines, endpoint, received, retries,
                       routes, sessions, transport, ulids, pictures, catalog, models,
                       origin, texts, tool_names, remote_calls, hosted, replay, compat,
-                      events, sse, event_reader, json_texts, parameters, request, turn,
-                      exchange, healing, attempts, schema_parts, arguments, approvals,
-                      toolset, calls, consents, open_schemas, strict_limits, schemas,
-                      tools, run, overrides, containers, retirement, mcp_fields,
-                      mcp_servers, prices, audit, omissions, auto_model, model_list
+                      sse, cursor, events, event_reader, json_texts, parameters,
+                      request, turn, exchange, healing, resumption, attempts,
+                      schema_parts, arguments, approvals, toolset, calls, consents,
+                      open_schemas, strict_limits, schemas, tools, run, overrides,
+                      containers, retirement, mcp_fields, mcp_servers, prices, audit,
+                      omissions, auto_model, model_list
     owui_chat  links, annotations, host_chunks, shown, kept_cards, markers, messages,
                stored, made, chunks, completion, cards, call_cards, citations, closing,
                code_texts, picture_cards, code_cards, remote_cards, searches,
@@ -64,7 +65,14 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from contextvars import copy_context
 from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import UTC, date, datetime, timedelta
@@ -125,6 +133,7 @@ def utc_today() -> date:
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server kept us waiting for too long
+#  ├─ ResponseLost           a background response whose rest cannot be had
 #  ├─ ApiRefused             an HTTP status of 400 or more
 #  ├─ UnreadableAnswer       an answer that is not what the API sends
 #  └─ MalformedEvent         one event of a stream that cannot be read
@@ -144,6 +153,11 @@ class InvalidRequest(ResponsesError):
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+        """Note whether the server may have got the request."""
+        super().__init__(sentence)
+        self.was_sent = was_sent
+
 
 TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
@@ -155,6 +169,10 @@ class TimedOut(ResponsesError):
         """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
+
+
+class ResponseLost(ResponsesError):
+    """A response that goes on at the server, but cannot be read any more."""
 
 
 class UnreadableAnswer(ResponsesError):
@@ -247,6 +265,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "it off. Put the question in other words.",
         "max_messages": "The answer stops here because it reached the limit of "
         "messages in one answer. Ask to continue.",
+        "cancelled": "The answer stops here because it was cancelled at OpenAI. "
+        "Regenerate it, or ask to continue.",
         "steered": "The answer stops here because the request was steered away. Ask "
         "again.",
         "": "The answer is not complete{code}. Ask to continue.",
@@ -317,6 +337,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "cut": {
         "": "The connection to the model broke before the answer was finished. What "
         "arrived is kept; regenerate the answer, or ask to continue.",
+        "lost": "The connection to the model broke, and the rest of the answer could "
+        "not be fetched. What arrived is kept; regenerate the answer, or ask to "
+        "continue.",
     },
     "unreadable": {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "
@@ -417,6 +440,8 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case ApiRefused():
             code = api_word(error.error.code or error.error.type)
             return Ending("refused", code, str(error))
+        case ResponseLost():
+            return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
             return UNREADABLE
         case InvalidRequest():
@@ -1079,7 +1104,8 @@ class Endpoint:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
         base = normalized_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
-        return base + path + (query and f"?{query}")
+        joint = "&" if "?" in path else "?"
+        return base + path + (query and joint + query)
 
     @property
     def host(self) -> str:
@@ -1540,6 +1566,13 @@ def _new_session() -> aiohttp.ClientSession:
 # does wrong gets a sentence of its own.
 
 _MAX_ERROR_BODY = 64 * 1024
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+)
+_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
+_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
@@ -1549,6 +1582,7 @@ class Connections:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
         self._trust = Trust()
+        self._later: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def post(
@@ -1595,8 +1629,32 @@ class Connections:
             finally:
                 response.close()  # nothing happens when it was read to its end
 
+    def post_later(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request in a task of its own, for callers that cannot wait.
+
+        It is tried three times; nobody is told how it went.
+        """
+        self.do_later(self._post_quietly(endpoint, path))
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run what outlives its run in a task that is held until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        for wait in _WAITS_BEFORE_POST:
+            await asyncio.sleep(wait)
+            with suppress(ResponsesError):
+                limits = Deadlines(_POST_TIMEOUTS)
+                async with self._sent(endpoint, path, b"", limits) as response:
+                    if response.status < 500 and response.status != 429:
+                        return
+
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(t for t in self._later if t.get_loop() is loop))
         await self._sessions.close()
 
 
@@ -1631,7 +1689,10 @@ async def _send(
     except NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.passed() from None
-        raise ConnectionFailed(_network_sentence(error, endpoint.host)) from None
+        raise ConnectionFailed(
+            _network_sentence(error, endpoint.host),
+            was_sent=not isinstance(error, _NEVER_CONNECTED),
+        ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
         raise InvalidRequest(
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
@@ -2583,131 +2644,6 @@ def _digest(item: Item) -> str:
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# openai_responses.events ==============================================================
-# The closed union of stream events that we act on.
-#
-# All other events, also those that do not exist yet, are `Unknown`: they keep the
-# connection alive, nothing more (responses-api.md §0.5).
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """More of a text that grows while we read.
-
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code.
-    """
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
-
-    output_index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Sketched:
-    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
-
-    `image` is base64, `form` its format where the server tells it.
-    """
-
-    output_index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAdded:
-    """`response.output_item.added`: an item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
-
-    status: str
-    response: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamError:
-    """`error`: the request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Anything else, by its type."""
-
-    type: str
-
-
-StreamEvent = (
-    Delta
-    | Whole
-    | Annotated
-    | Sketched
-    | ItemAdded
-    | ItemDone
-    | ResponseEnded
-    | StreamError
-    | Unknown
-)
-
-
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
-        if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
-    return out
-
-
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
-    if not isinstance(event, Delta):
-        return None
-    return (event.kind, event.output_index, event.part)
-
-
 # openai_responses.sse =================================================================
 # Bytes of an event stream in, server-sent events out.
 #
@@ -2790,6 +2726,176 @@ class EventStreamDecoder:
                     yield ServerSentEvent(name, text)
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields carry nothing we act on
+
+
+# openai_responses.cursor ==============================================================
+# How far the stream of a response has been read.
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""What may stand in a path; other servers put base64 into their ids."""
+
+
+class Cursor:
+    """The response that is read, and the number of its last event.
+
+    `response_id` is empty until the server has named it, `last` is None as long as no
+    event had a number.
+    """
+
+    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
+        """Start before the first event; `named` is called once there is an id."""
+        self._named = named
+        self.response_id = ""
+        self.last: int | None = None
+
+    def passes(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it had not come before."""
+        # Read a second time: few events of a background run come in a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if self.last is not None and number <= self.last:
+            return False
+        self.last = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object; what cannot be one is none."""
+        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+        named = told.get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self.response_id = named
+            self._named()
+
+
+# openai_responses.events ==============================================================
+# The closed union of stream events that we act on.
+#
+# All other events, also those that do not exist yet, are `Unknown`: they keep the
+# connection alive, nothing more (responses-api.md §0.5).
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code.
+    """
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
+
+    output_index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Sketched:
+    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+
+    `image` is base64, `form` its format where the server tells it.
+    """
+
+    output_index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAdded:
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDone:
+    """`response.output_item.done`: the item as it counts, encrypted content included."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+
+    `status` is "cancelled", too, where the response itself was asked for.
+    """
+
+    status: str
+    response: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamError:
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything else, by its type."""
+
+    type: str
+
+
+StreamEvent = (
+    Delta
+    | Whole
+    | Annotated
+    | Sketched
+    | ItemAdded
+    | ItemDone
+    | ResponseEnded
+    | StreamError
+    | Unknown
+)
+
+
+def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _delta_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Delta)]
+            out.append(Delta(*place, "".join(texts)))
+    return out
+
+
+def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    if not isinstance(event, Delta):
+        return None
+    return (event.kind, event.output_index, event.part)
 
 
 # openai_responses.event_reader ========================================================
@@ -3116,6 +3222,9 @@ _PASSED_ON = frozenset(
 there or name what is stored (`store`, `background`, `conversation`,
 `previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
 
+_IN_BACKGROUND = {"background": True, "store": True}
+"""The API runs nothing in the background that it does not store."""
+
 _MOST_OUTPUT_TOKENS = 128_000
 """The seed's bound; a model of the catalog may have a higher one (§3.5)."""
 
@@ -3131,6 +3240,7 @@ class ResponsesRequest(BaseModel):
     instructions: str | None = None
     stream: bool = True
     store: bool = False
+    background: bool | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
@@ -3172,6 +3282,7 @@ class Settings:
     summary: str | None = None
     verbosity: str | None = None
     stream: bool = True
+    background: bool = False
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = field(default=())
     parallel_tool_calls: bool | None = None
@@ -3200,6 +3311,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
+        **(_IN_BACKGROUND if settings.background else {}),
         "include": [*_include(model, effort, settings), *included_by(tools)] or None,
         "reasoning": _reasoning(model, effort, given, settings) or None,
         "text": _text_object(model, given, settings) or None,
@@ -3471,6 +3583,8 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return ending_of_incomplete(reason if isinstance(reason, str) else None)
+    if status == "cancelled":  # by somebody else: ours end without an answer
+        return ending_of_incomplete(status)
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))
     return COMPLETED
@@ -3479,6 +3593,8 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 # openai_responses.exchange ============================================================
 # One request sent, its answer told as run events.
 
+_RESUMING = RetryPolicy(12)
+_UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.2
 """Growing reasoning is read for a fifth of that time at once, because the first words
 of the answer must not wait for it."""
@@ -3489,12 +3605,16 @@ class Limits:
     """How a run behaves towards those who watch it, and towards the server.
 
     `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together.
+    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
+    the rest of a background response is asked for in vain, `poll_seconds` how long to
+    wait while the server says that it still works at one.
     """
 
     join_seconds: float = 0.05
     timeouts: Timeouts = field(default_factory=Timeouts)
     retries: RetryPolicy = field(default_factory=RetryPolicy)
+    resuming: RetryPolicy = _RESUMING
+    poll_seconds: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -3508,42 +3628,70 @@ class Line:
 
 
 async def exchange(
-    request: ResponsesRequest, line: Line, turn: Turn
+    request: ResponsesRequest, line: Line, turn: Turn, cursor: Cursor | None = None
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `turn`, yield what it means.
 
-    Raises the errors of `transport` and MalformedEvent. Cancelling it, or closing the
-    generator, closes the connection.
+    A `cursor` notes how far it came. Raises the errors of `transport` and
+    MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
     if line.endpoint.strict:
         payload = strict_payload(payload)
     line.deadlines.start_attempt()
     posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with posted as answer:
+    async with aclosing(_read(posted, line, turn, cursor)) as events:
+        async for event in events:
+            yield event
+
+
+async def fetched(
+    path: str, line: Line, turn: Turn, cursor: Cursor
+) -> AsyncGenerator[RunEvent, None]:
+    """Ask for what is at `path`: a response, or the rest of its stream.
+
+    Otherwise like `exchange`; a response that is still under way says nothing.
+    """
+    line.deadlines.start_attempt()
+    asked = line.connections.get(line.endpoint, path, line.deadlines)
+    async with aclosing(_read(asked, line, turn, cursor)) as events:
+        async for event in events:
+            yield event
+
+
+async def _read(
+    sent: AbstractAsyncContextManager[Answer],
+    line: Line,
+    turn: Turn,
+    cursor: Cursor | None,
+) -> AsyncGenerator[RunEvent, None]:
+    async with sent as answer:
         turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_turn_events(answer, line, turn)) as events:
+        async with aclosing(_turn_events(answer, line, turn, cursor)) as events:
             async for event in events:
                 yield event
         await answer.drain()
 
 
 async def _turn_events(
-    answer: Answer, line: Line, turn: Turn
+    answer: Answer, line: Line, turn: Turn, cursor: Cursor | None
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of one response, streamed or not."""
     if not answer.is_stream:
         response = await answer.response_object()
+        if cursor is not None:
+            cursor.note(response)
         status = str(response.get("status") or "completed")
-        for event in turn.feed(ResponseEnded(status, response)):
-            yield event
+        if status not in _UNDER_WAY:
+            for event in turn.feed(ResponseEnded(status, response)):
+                yield event
         return
     async with aclosing(_batches(answer)) as batches:
         async for batch in batches:
             began = asyncio.get_running_loop().time()
             if batch:
                 line.deadlines.event_arrived()
-            events, malformed = _told(batch, turn)
+            events, malformed = _told(batch, turn, cursor)
             for told in events:
                 yield told
             if malformed:
@@ -3555,7 +3703,7 @@ async def _turn_events(
 
 
 def _told(
-    batch: list[ServerSentEvent], turn: Turn
+    batch: list[ServerSentEvent], turn: Turn, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return what `batch` means, up to the first event that cannot be read.
 
@@ -3565,7 +3713,9 @@ def _told(
     malformed: MalformedEvent | None = None
     try:
         for event in batch:
-            read.append(parse_event(event))
+            parsed = parse_event(event)
+            if cursor is None or cursor.passes(event):
+                read.append(parsed)
     except MalformedEvent as error:
         malformed = error
     events = [told for event in joined_deltas(read) for told in turn.feed(event)]
@@ -3731,11 +3881,172 @@ _SENTENCES: Mapping[str, str] = {
 }
 
 
+# openai_responses.resumption ==========================================================
+# One background response, read over as many connections as it takes.
+#
+# The server goes on when a connection breaks, so nothing is sent twice: the stream is
+# resumed behind its last event (OpenAI's guide on background mode). The server is asked
+# for the response itself where a stream brought nothing new, because there is no event
+# for a cancelled one, and where it cannot be resumed: five minutes after its beginning
+# it is refused.
+
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+async def followed(
+    request: ResponsesRequest, line: Line, turn: Turn
+) -> AsyncGenerator[RunEvent, None]:
+    """Send a background `request`, feed its response to `turn`, yield what it means.
+
+    Raises what `exchange` raises as long as the response has no id; after that only
+    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
+    an error, a cancellation or by closing the generator, cancels the response: nobody
+    would read what it goes on to cost.
+    """
+    following = _Following(line, turn)
+    part = _begun(exchange(request, line, turn, following.cursor), following)
+    try:
+        while True:
+            error: ResponsesError | None = None
+            try:
+                async with aclosing(part) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                error = caught
+            if turn.ending or not following.can_go_on(error):
+                break
+            wait = following.wait_after(error)
+            if following.has_news:
+                yield Noted(_BROKE)
+            await asyncio.sleep(wait)
+            part = following.next_part()
+    finally:
+        following.leave()
+
+
+class _Following:
+    """What is known of a response, and how to get at the rest of it."""
+
+    def __init__(self, line: Line, turn: Turn) -> None:
+        self._named = asyncio.Event()
+        self.cursor = Cursor(self._named.set)
+        self.has_news = False
+        self._line = line
+        self._turn = turn
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_gone = False
+
+    def can_go_on(self, error: ResponsesError | None) -> bool:
+        """Say whether there can be more of the response; raises `error` if not."""
+        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        goes_on = bool(self.cursor.response_id) and not is_total
+        if error is not None and not goes_on:
+            raise error
+        return goes_on
+
+    def wait_after(self, error: ResponsesError | None) -> float:
+        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        asked, self.has_news = self._asks, self.cursor.last != self._seen
+        self._seen = self.cursor.last
+        if asked and error is None:  # the server says that it still works at it
+            self._failures, self._asks = 0, not self._can_resume
+            return self._within_limits(self._line.limits.poll_seconds)
+        self._failures = 0 if self.has_news else self._failures + 1
+        wait = self._backoff(error)
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+        self._asks = not (self.has_news and self._can_resume)
+        if wait is None:
+            self._is_gone = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return self._within_limits(wait)
+
+    def next_part(self) -> AsyncGenerator[RunEvent, None]:
+        """Return the rest of the stream, or the response as it stands now."""
+        path = f"/responses/{self.cursor.response_id}"
+        if not self._asks:
+            path += f"?stream=true&starting_after={self.cursor.last}"
+        return fetched(path, self._line, self._turn, self.cursor)
+
+    def let_go(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        """Stop reading `part`, whose `first` event is awaited, once there is an id.
+
+        Whoever leaves earlier could not cancel the response: nobody can find it.
+        """
+        self._line.connections.do_later(self._closed(part, first))
+
+    async def _closed(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        named = asyncio.create_task(self._named.wait())
+        awaited = {first, named}
+        await asyncio.wait(
+            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in awaited:
+            task.cancel()
+        await asyncio.gather(*awaited, return_exceptions=True)
+        await part.aclose()
+        self.leave()
+
+    def leave(self) -> None:
+        """Cancel the response, unless it is over or not there."""
+        named, ended = self.cursor.response_id, self._turn.ending
+        if named and not ended and not self._is_gone:
+            path = f"/responses/{named}/cancel"
+            self._line.connections.post_later(self._line.endpoint, path)
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self.cursor.last is not None
+
+    def _backoff(self, error: ResponsesError | None) -> float | None:
+        """Return how long to wait after a failure; None for a refusal that stands."""
+        setback = error.setback if isinstance(error, ApiRefused) else Setback()
+        policy = self._line.limits.resuming
+        return retry_wait(policy, self._failures, setback, random_fraction())
+
+    def _within_limits(self, wait: float) -> float:
+        if not self._line.deadlines.leave(wait):
+            raise TimedOut("total_timeout")
+        return wait
+
+
+async def _begun(
+    part: AsyncGenerator[RunEvent, None], following: _Following
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield what `part` does, but do not drop it before the response has an id."""
+    first = asyncio.create_task(_first_of(part))
+    try:
+        event = await asyncio.shield(first)
+    except asyncio.CancelledError:
+        following.let_go(part, first)
+        raise
+    async with aclosing(part) as events:
+        if event is not None:
+            yield event
+        async for event in events:
+            yield event
+
+
+async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
+    return await anext(part, None)
+
+
 # openai_responses.attempts ============================================================
 # One turn: a request, sent again where that helps.
 #
 # It is sent again only before the first event of its answer: changed, where the refusal
 # has a cause that can be left out, or as it is, where waiting may help.
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
@@ -3767,7 +4078,8 @@ class Attempts:
         """Send the request and yield what happens, until there is no more to try."""
         while True:
             self.turn, self.error = Turn(self._first_index), None
-            answer = exchange(self.request, self._line, self.turn)
+            sent = followed if self.request.background else exchange
+            answer = sent(self.request, self._line, self.turn)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -3802,7 +4114,7 @@ class Attempts:
     def _next(self) -> Noted | None:
         """Return what to tell before the next attempt; None when there is none."""
         setback = _setback(self.error, self.turn)
-        if setback is None:
+        if setback is None or (self.request.background and _may_run(self.error)):
             return None
         remedy = healed(self.request, setback.error)
         if remedy and remedy.cause not in self._healed:
@@ -3828,6 +4140,23 @@ def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
         return error.setback
     silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
     return Setback() if silent or isinstance(error, ConnectionFailed) else None
+
+
+def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may have taken the request in spite of `error`.
+
+    Other answers stop when the connection does. A background response whose name we
+    do not know goes on: sent again, it would run twice, and be billed twice. So it is
+    sent again only where nothing arrived, or where the API itself refused it; a
+    gateway's answer does not tell what happened behind it.
+    """
+    match error:
+        case ConnectionFailed():
+            return error.was_sent
+        case ApiRefused():
+            told = error.setback.wanted
+            return not told and error.status in _GATEWAY_STATUS
+    return isinstance(error, TimedOut)
 
 
 # openai_responses.schema_parts ========================================================
@@ -9551,6 +9880,14 @@ class AnswerValves(BaseModel):
         description="Stream answers from the server. Off: each answer comes as one "
         "piece, for servers or organisations that may not stream.",
     )
+    BACKGROUND_MODELS: str = Field(
+        default="",
+        description="Models whose answers run in the background at OpenAI, separated "
+        "by commas, `*` for any text: `*-pro, *-deep-research`. A broken connection is "
+        "then taken up where it broke, and Stop cancels the answer there. OpenAI "
+        "stores such a request and its answer (`store: true`, for 30 days by default), "
+        "which breaks zero data retention. Never with COMPATIBILITY `strict`.",
+    )
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the model's reasoning. OpenAI gives it to "
@@ -9955,14 +10292,9 @@ class ToolValves(BaseModel):
         default=120,
         gt=0,
         allow_inf_nan=False,
-        description="How long a single call of a tool may take.",
-    )
-    TOOL_BATCH_TIMEOUT_SECONDS: float = Field(
-        default=600,
-        gt=0,
-        allow_inf_nan=False,
-        description="How long all calls that the model made at once may take. The time "
-        "that people take to answer counts in neither limit.",
+        description="How long a single call of a tool may take; all calls that the "
+        "model made at once may take five times that. The time that people take to "
+        "answer counts in neither limit.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
@@ -11485,6 +11817,9 @@ def priced(job: Job, ended: RunEnded) -> RunEnded:
 # owui_manifold.settings ===============================================================
 # What the valves come to for one request.
 
+_BATCH_SHARE = 5
+"""Calls made at once run beside each other, but not all of them."""
+
 
 def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
@@ -11543,8 +11878,8 @@ def chosen_settings(
 ) -> Settings:
     """Return what holds for one request; a user's own choice wins.
 
-    `streams` says whether the caller wants a stream; what the server `refused` before
-    is not asked for again.
+    `streams` says whether a stream is wanted; what the server `refused` before is not
+    asked for again.
     """
     summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
     return Settings(
@@ -11573,7 +11908,7 @@ def toolset_of(
         approver,
         CallLimits(
             seconds=valves.TOOL_TIMEOUT_SECONDS,
-            batch_seconds=valves.TOOL_BATCH_TIMEOUT_SECONDS,
+            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
         ),
         log,
@@ -11582,6 +11917,18 @@ def toolset_of(
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=runs_calls,
     )
+
+
+def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
+    """Say whether BACKGROUND_MODELS means a model, by one of its names.
+
+    Servers that know only the least of the API store nothing.
+    """
+    if valves.COMPATIBILITY == "strict":
+        return False
+    wanted = (text.strip().lower() for text in valves.BACKGROUND_MODELS.split(","))
+    patterns = [text for text in wanted if text]
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
 def log_level(valves: Valves, user: UserValves) -> str:
@@ -11668,6 +12015,7 @@ def report_request(job: Job) -> None:
         f"request to {job.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"{'stream' if request.stream else 'no stream'}, "
+        f"{'background, ' if request.background else ''}"
         f"{'kept' if job.store else 'not kept'}, "
         f"{'native events' if asked.caller.host_reads else 'chunks'}",
     )
@@ -12240,7 +12588,7 @@ async def prepare_chat(asked: Asked) -> Job:
     tools = _tools(asked, model)
     choice = later_choice(tools.choice) if before else tools.choice
     body = _body(asked, choice, verbosity)
-    settings = _settings(asked, endpoint, tools)
+    settings = _settings(asked, endpoint, tools, model)
     request = build_request(model, instructions, items, body, settings)
     return Job(
         asked,
@@ -12271,20 +12619,26 @@ def _tools(asked: Asked, model: ResolvedModel) -> Offered:
     return offered_tools(asked.body, model, asked.valves, hosted)
 
 
-def _settings(asked: Asked, endpoint: Endpoint, tools: Offered) -> Settings:
+def _settings(
+    asked: Asked, endpoint: Endpoint, tools: Offered, model: ResolvedModel
+) -> Settings:
     defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
     if endpoint.is_azure:  # it does not compact (responses-api.md §6)
         defaults.pop("context_management", None)
     if any(map(is_hosted_tool, tools.items)):  # the API counts no others
         defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
-    return chosen_settings(
+    names = (model.id, model.family, asked.caller.model)
+    background = runs_in_background(asked.valves, names)
+    # Asked for in one piece, a background answer has no encrypted reasoning.
+    settings = chosen_settings(
         asked.valves,
         asked.user_valves,
-        streams=asked.caller.streams,
+        streams=asked.caller.streams or background,
         tools=tools.items,
         refused=asked.lessons.of(endpoint),
         defaults=defaults,
     )
+    return replace(settings, background=background)
 
 
 async def _with_attachments(

@@ -14,7 +14,9 @@ from owui_manifold.valves import UserValves, Valves
 from stand_in_host import StandInHost
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/parameters.md"
-NOT_THE_CALLERS = {"model", "input", "instructions", "store", "include", "tools"}
+NOT_THE_CALLERS = {
+    *("model", "input", "instructions", "store", "background", "include", "tools")
+}
 CODE = re.compile(r"`([^`]+)`")
 
 

@@ -26,9 +26,12 @@ from openai_responses.errors import (
 from openai_responses.exchange import Line, exchange
 from openai_responses.healing import healed
 from openai_responses.request import ResponsesRequest
+from openai_responses.resumption import followed
 from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.run_events import Noted, RunEvent, Trace
 from openai_responses.turn import Turn
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
@@ -60,7 +63,8 @@ class Attempts:
         """Send the request and yield what happens, until there is no more to try."""
         while True:
             self.turn, self.error = Turn(self._first_index), None
-            answer = exchange(self.request, self._line, self.turn)
+            sent = followed if self.request.background else exchange
+            answer = sent(self.request, self._line, self.turn)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -95,7 +99,7 @@ class Attempts:
     def _next(self) -> Noted | None:
         """Return what to tell before the next attempt; None when there is none."""
         setback = _setback(self.error, self.turn)
-        if setback is None:
+        if setback is None or (self.request.background and _may_run(self.error)):
             return None
         remedy = healed(self.request, setback.error)
         if remedy and remedy.cause not in self._healed:
@@ -121,3 +125,20 @@ def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
         return error.setback
     silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
     return Setback() if silent or isinstance(error, ConnectionFailed) else None
+
+
+def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may have taken the request in spite of `error`.
+
+    Other answers stop when the connection does. A background response whose name we
+    do not know goes on: sent again, it would run twice, and be billed twice. So it is
+    sent again only where nothing arrived, or where the API itself refused it; a
+    gateway's answer does not tell what happened behind it.
+    """
+    match error:
+        case ConnectionFailed():
+            return error.was_sent
+        case ApiRefused():
+            told = error.setback.wanted
+            return not told and error.status in _GATEWAY_STATUS
+    return isinstance(error, TimedOut)

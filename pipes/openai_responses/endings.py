@@ -13,6 +13,7 @@ from openai_responses.errors import (
     ApiRefused,
     InvalidRequest,
     MalformedEvent,
+    ResponseLost,
     ResponsesError,
     Setback,
     TimedOut,
@@ -87,6 +88,8 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case ApiRefused():
             code = api_word(error.error.code or error.error.type)
             return Ending("refused", code, str(error))
+        case ResponseLost():
+            return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
             return UNREADABLE
         case InvalidRequest():

@@ -45,7 +45,8 @@ class Endpoint:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
         base = normalized_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
-        return base + path + (query and f"?{query}")
+        joint = "&" if "?" in path else "?"
+        return base + path + (query and joint + query)
 
     @property
     def host(self) -> str:

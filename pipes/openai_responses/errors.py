@@ -4,6 +4,7 @@ ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
  ├─ ConnectionFailed       no connection, or it broke before an answer
  ├─ TimedOut               the server kept us waiting for too long
+ ├─ ResponseLost           a background response whose rest cannot be had
  ├─ ApiRefused             an HTTP status of 400 or more
  ├─ UnreadableAnswer       an answer that is not what the API sends
  └─ MalformedEvent         one event of a stream that cannot be read
@@ -27,6 +28,11 @@ class InvalidRequest(ResponsesError):
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+        """Note whether the server may have got the request."""
+        super().__init__(sentence)
+        self.was_sent = was_sent
+
 
 TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
@@ -38,6 +44,10 @@ class TimedOut(ResponsesError):
         """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
+
+
+class ResponseLost(ResponsesError):
+    """A response that goes on at the server, but cannot be read any more."""
 
 
 class UnreadableAnswer(ResponsesError):

@@ -79,7 +79,10 @@ class ItemDone:
 
 @dataclass(frozen=True, slots=True)
 class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+
+    `status` is "cancelled", too, where the response itself was asked for.
+    """
 
     status: str
     response: Mapping[str, Any]

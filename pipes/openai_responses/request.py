@@ -45,6 +45,9 @@ _PASSED_ON = frozenset(
 there or name what is stored (`store`, `background`, `conversation`,
 `previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
 
+_IN_BACKGROUND = {"background": True, "store": True}
+"""The API runs nothing in the background that it does not store."""
+
 _MOST_OUTPUT_TOKENS = 128_000
 """The seed's bound; a model of the catalog may have a higher one (§3.5)."""
 
@@ -60,6 +63,7 @@ class ResponsesRequest(BaseModel):
     instructions: str | None = None
     stream: bool = True
     store: bool = False
+    background: bool | None = None
     include: list[str] | None = None
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
@@ -101,6 +105,7 @@ class Settings:
     summary: str | None = None
     verbosity: str | None = None
     stream: bool = True
+    background: bool = False
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = field(default=())
     parallel_tool_calls: bool | None = None
@@ -129,6 +134,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
+        **(_IN_BACKGROUND if settings.background else {}),
         "include": [*_include(model, effort, settings), *included_by(tools)] or None,
         "reasoning": _reasoning(model, effort, given, settings) or None,
         "text": _text_object(model, given, settings) or None,

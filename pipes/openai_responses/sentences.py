@@ -32,6 +32,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "it off. Put the question in other words.",
         "max_messages": "The answer stops here because it reached the limit of "
         "messages in one answer. Ask to continue.",
+        "cancelled": "The answer stops here because it was cancelled at OpenAI. "
+        "Regenerate it, or ask to continue.",
         "steered": "The answer stops here because the request was steered away. Ask "
         "again.",
         "": "The answer is not complete{code}. Ask to continue.",
@@ -102,6 +104,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "cut": {
         "": "The connection to the model broke before the answer was finished. What "
         "arrived is kept; regenerate the answer, or ask to continue.",
+        "lost": "The connection to the model broke, and the rest of the answer could "
+        "not be fetched. What arrived is kept; regenerate the answer, or ask to "
+        "continue.",
     },
     "unreadable": {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "

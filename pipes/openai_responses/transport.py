@@ -7,8 +7,8 @@ does wrong gets a sentence of its own.
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -23,6 +23,7 @@ from openai_responses.errors import (
     ApiRefused,
     ConnectionFailed,
     InvalidRequest,
+    ResponsesError,
 )
 from openai_responses.received import (
     DRAIN_SECONDS,
@@ -36,6 +37,13 @@ from openai_responses.sentences import SENTENCES
 from openai_responses.sessions import Sessions
 
 _MAX_ERROR_BODY = 64 * 1024
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+)
+_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
+_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
@@ -45,6 +53,7 @@ class Connections:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
         self._trust = Trust()
+        self._later: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def post(
@@ -91,8 +100,32 @@ class Connections:
             finally:
                 response.close()  # nothing happens when it was read to its end
 
+    def post_later(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request in a task of its own, for callers that cannot wait.
+
+        It is tried three times; nobody is told how it went.
+        """
+        self.do_later(self._post_quietly(endpoint, path))
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run what outlives its run in a task that is held until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        for wait in _WAITS_BEFORE_POST:
+            await asyncio.sleep(wait)
+            with suppress(ResponsesError):
+                limits = Deadlines(_POST_TIMEOUTS)
+                async with self._sent(endpoint, path, b"", limits) as response:
+                    if response.status < 500 and response.status != 429:
+                        return
+
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(t for t in self._later if t.get_loop() is loop))
         await self._sessions.close()
 
 
@@ -127,7 +160,10 @@ async def _send(
     except NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.passed() from None
-        raise ConnectionFailed(_network_sentence(error, endpoint.host)) from None
+        raise ConnectionFailed(
+            _network_sentence(error, endpoint.host),
+            was_sent=not isinstance(error, _NEVER_CONNECTED),
+        ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
         raise InvalidRequest(
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "

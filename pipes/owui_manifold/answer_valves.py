@@ -13,6 +13,14 @@ class AnswerValves(BaseModel):
         description="Stream answers from the server. Off: each answer comes as one "
         "piece, for servers or organisations that may not stream.",
     )
+    BACKGROUND_MODELS: str = Field(
+        default="",
+        description="Models whose answers run in the background at OpenAI, separated "
+        "by commas, `*` for any text: `*-pro, *-deep-research`. A broken connection is "
+        "then taken up where it broke, and Stop cancels the answer there. OpenAI "
+        "stores such a request and its answer (`store: true`, for 30 days by default), "
+        "which breaks zero data retention. Never with COMPATIBILITY `strict`.",
+    )
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the model's reasoning. OpenAI gives it to "

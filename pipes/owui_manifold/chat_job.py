@@ -1,6 +1,7 @@
 """What a chat comes to: its history as input, its tools, its settings."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -35,7 +36,12 @@ from owui_manifold.job import Asked, Job, messages_of
 from owui_manifold.kept_pictures import with_kept_pictures
 from owui_manifold.offers import Offered, offered_tools
 from owui_manifold.rounds import continued_input, last_round
-from owui_manifold.settings import chosen_settings, limits_of, toolset_of
+from owui_manifold.settings import (
+    chosen_settings,
+    limits_of,
+    runs_in_background,
+    toolset_of,
+)
 from owui_manifold.steady import steadied
 from owui_manifold.store import ChatStore, open_store
 
@@ -68,7 +74,7 @@ async def prepare_chat(asked: Asked) -> Job:
     tools = _tools(asked, model)
     choice = later_choice(tools.choice) if before else tools.choice
     body = _body(asked, choice, verbosity)
-    settings = _settings(asked, endpoint, tools)
+    settings = _settings(asked, endpoint, tools, model)
     request = build_request(model, instructions, items, body, settings)
     return Job(
         asked,
@@ -99,20 +105,26 @@ def _tools(asked: Asked, model: ResolvedModel) -> Offered:
     return offered_tools(asked.body, model, asked.valves, hosted)
 
 
-def _settings(asked: Asked, endpoint: Endpoint, tools: Offered) -> Settings:
+def _settings(
+    asked: Asked, endpoint: Endpoint, tools: Offered, model: ResolvedModel
+) -> Settings:
     defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
     if endpoint.is_azure:  # it does not compact (responses-api.md §6)
         defaults.pop("context_management", None)
     if any(map(is_hosted_tool, tools.items)):  # the API counts no others
         defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
-    return chosen_settings(
+    names = (model.id, model.family, asked.caller.model)
+    background = runs_in_background(asked.valves, names)
+    # Asked for in one piece, a background answer has no encrypted reasoning.
+    settings = chosen_settings(
         asked.valves,
         asked.user_valves,
-        streams=asked.caller.streams,
+        streams=asked.caller.streams or background,
         tools=tools.items,
         refused=asked.lessons.of(endpoint),
         defaults=defaults,
     )
+    return replace(settings, background=background)
 
 
 async def _with_attachments(

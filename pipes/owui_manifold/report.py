@@ -19,6 +19,7 @@ def report_request(job: Job) -> None:
         f"request to {job.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"{'stream' if request.stream else 'no stream'}, "
+        f"{'background, ' if request.background else ''}"
         f"{'kept' if job.store else 'not kept'}, "
         f"{'native events' if asked.caller.host_reads else 'chunks'}",
     )

@@ -1,6 +1,7 @@
 """What the valves come to for one request."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from openai_responses.approvals import Approver
@@ -17,6 +18,9 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.toolset import CallableTools, CallLimits, Toolset
 from owui_manifold.learned import Learned
 from owui_manifold.valves import UserValves, Valves
+
+_BATCH_SHARE = 5
+"""Calls made at once run beside each other, but not all of them."""
 
 
 def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
@@ -76,8 +80,8 @@ def chosen_settings(
 ) -> Settings:
     """Return what holds for one request; a user's own choice wins.
 
-    `streams` says whether the caller wants a stream; what the server `refused` before
-    is not asked for again.
+    `streams` says whether a stream is wanted; what the server `refused` before is not
+    asked for again.
     """
     summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
     return Settings(
@@ -106,7 +110,7 @@ def toolset_of(
         approver,
         CallLimits(
             seconds=valves.TOOL_TIMEOUT_SECONDS,
-            batch_seconds=valves.TOOL_BATCH_TIMEOUT_SECONDS,
+            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
         ),
         log,
@@ -115,6 +119,18 @@ def toolset_of(
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=runs_calls,
     )
+
+
+def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
+    """Say whether BACKGROUND_MODELS means a model, by one of its names.
+
+    Servers that know only the least of the API store nothing.
+    """
+    if valves.COMPATIBILITY == "strict":
+        return False
+    wanted = (text.strip().lower() for text in valves.BACKGROUND_MODELS.split(","))
+    patterns = [text for text in wanted if text]
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
 def log_level(valves: Valves, user: UserValves) -> str:

@@ -29,14 +29,9 @@ class ToolValves(BaseModel):
         default=120,
         gt=0,
         allow_inf_nan=False,
-        description="How long a single call of a tool may take.",
-    )
-    TOOL_BATCH_TIMEOUT_SECONDS: float = Field(
-        default=600,
-        gt=0,
-        allow_inf_nan=False,
-        description="How long all calls that the model made at once may take. The time "
-        "that people take to answer counts in neither limit.",
+        description="How long a single call of a tool may take; all calls that the "
+        "model made at once may take five times that. The time that people take to "
+        "answer counts in neither limit.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,

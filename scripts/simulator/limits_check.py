@@ -30,6 +30,9 @@ def check_limits(body: Body, model: ModelFacts) -> None:
     _check_tools(body.get("tools") or [])
     check_compaction(body)
     _check_choice(body)
+    if body.get("background") and body.get("store") is False:
+        # The guide says that it is refused, not in which words.
+        raise Refusal("Background mode requires 'store' to be true.", param="store")
 
 
 def _integer_ranges(model: ModelFacts) -> Ranges:

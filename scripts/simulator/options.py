@@ -24,6 +24,12 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``should-retry=B``  ... with this X-Should-Retry, true or false
 ``deltas=N``        the length of the ``long`` answer
 ``bytes=N``         the length of the ``big-line`` delta
+``again=N``         ``cut`` and ``drop`` break the first N resumed streams, too
+``halt=N``          a background model stops after N events, until it is cancelled
+``asks=N``          ... or until the response was asked for N times
+``busy=N``          refuse the first N times that it is asked for, with 503
+``aged``            a background response too old to be streamed again
+``gone``            a background response that cannot be found again
 ==================  =================================================================
 """
 
@@ -35,9 +41,20 @@ NUMBERS = (
     *("cut", "drop", "stall", "hold"),
     *("status", "times", "deltas", "bytes", "keepalive"),
 )
-FLAGS = ("crlf", "cr", "comments", "multiline", "nameless", "done", "unknown")
+BACKGROUND = ("again", "halt", "asks", "busy")
+FLAGS = (
+    "crlf",
+    "cr",
+    "comments",
+    "multiline",
+    "nameless",
+    "done",
+    "unknown",
+    "aged",
+    "gone",
+)
 TEXTS = ("chunks", "retry-after", "retry-after-ms", "should-retry", "delay", "wait")
-NAMES = frozenset((*NUMBERS, *FLAGS, *TEXTS))
+NAMES = frozenset((*NUMBERS, *BACKGROUND, *FLAGS, *TEXTS))
 SPEC = re.compile(
     r"(?<![\w:/])sim:(?P<spec>[a-z0-9-]+(?:,[a-z-]+(?:=[A-Za-z0-9.]+)?)*)"
 )

@@ -1,7 +1,7 @@
 """What the stand-in remembers of a request."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 SECRET = ("authorization", "api-key")
@@ -15,6 +15,8 @@ class RecordedRequest:
     headers: dict[str, str]
     body: dict[str, Any]
     started_at: float
+    method: str = "POST"
+    query: dict[str, str] = field(default_factory=dict)
     connection: tuple[str, int] | None = None
     scenario: str | None = None
     status: int | None = None

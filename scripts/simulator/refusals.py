@@ -207,3 +207,13 @@ def out_of_range(path: str, kind: str, bound: str, got: object) -> Refusal:
         code=f"{kind}_{'below_min' if below else 'above_max'}_value",
         param=path,
     )
+
+
+def overloaded() -> Refusal:
+    """Refuse because the servers have too much to do."""
+    return Refusal(
+        "Our servers are currently overloaded. Please try again later.",
+        status=503,
+        code="server_is_overloaded",
+        type="service_unavailable_error",
+    )

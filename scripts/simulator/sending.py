@@ -3,16 +3,20 @@
 import asyncio
 import json
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
 
 from simulator.answering import Answer
+from simulator.options import Options
 from simulator.record import RecordedRequest
 from simulator.scenario import HttpReply
+from simulator.stored import Stored
 from simulator.wire import cut_chunks, encode, encode_end
+
+FAULTS = ("cut", "drop", "stall")
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,8 @@ class Delivery:
     stopping: asyncio.Event
     released: asyncio.Event
     dice: random.Random
+    stored: Stored | None = None
+    start: int = 0
 
     async def send(self, answer: Answer) -> web.StreamResponse:
         """Send an answer in the form that the client asked for."""
@@ -33,7 +39,23 @@ class Delivery:
             return self._send_http(answer.http)
         if self.record.body.get("stream"):
             return await self._send_stream(answer)
+        if self.stored is not None and self.stored.background:
+            return self.send_object(self.stored.opened)
         return await self._send_json(answer)
+
+    async def resume(self, stored: Stored) -> web.StreamResponse:
+        """Send the rest of a stream; ``again`` says how often that breaks, too."""
+        breaks = stored.looks <= (stored.answer.options.number("again") or 0)
+        kept = stored.answer.options.given.items()
+        sound = {name: text for name, text in kept if name not in FAULTS}
+        options = stored.answer.options if breaks else Options(sound)
+        return await self._send_stream(replace(stored.answer, options=options))
+
+    def send_object(self, response: dict[str, Any]) -> web.Response:
+        """Send a response as it stands now."""
+        self.record.status, self.record.finished = 200, True
+        self.record.response = response
+        return web.json_response(response, headers=self.headers)
 
     def _send_http(self, http: HttpReply) -> web.Response:
         self.record.status, self.record.finished = http.status, True
@@ -67,7 +89,7 @@ class Delivery:
         stream.content_type = "text/event-stream"
         stream.charset = "utf-8"
         await stream.prepare(self.request)
-        for event in answer.events:
+        async for event in self._events(answer):
             if answer.options.number("hold") == self.record.events_sent:
                 await self.released.wait()
             fault = self._fault_due(answer)
@@ -82,8 +104,16 @@ class Delivery:
         self.record.response, self.record.finished = answer.final, True
         return stream
 
+    async def _events(self, answer: Answer) -> AsyncIterator[Mapping[str, Any]]:
+        if self.stored is None:
+            for event in answer.events:
+                yield event
+        else:
+            async for event in self.stored.told(self.start):
+                yield event
+
     def _fault_due(self, answer: Answer) -> str | None:
-        for fault in ("cut", "drop", "stall"):
+        for fault in FAULTS:
             if answer.options.number(fault) == self.record.events_sent:
                 return fault
         return None

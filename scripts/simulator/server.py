@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,11 +16,13 @@ from simulator.containers import container_file
 from simulator.models import MODELS
 from simulator.profiles import PROFILES, Profile
 from simulator.record import RecordedRequest, mask
-from simulator.refusals import Refusal
+from simulator.refusals import Refusal, overloaded
 from simulator.sending import Delivery
+from simulator.stored import Shelf, Stored, first_wanted
 
 PATIENCE = 60.0
 """Seconds that a test waits for something that must happen; a machine may be busy."""
+Answerer = Callable[[web.Request, RecordedRequest], Awaitable[web.StreamResponse]]
 LARGEST_BODY = 64 * 1024 * 1024
 NOT_JSON = (
     "We could not parse the JSON body of your request. (HINT: This likely means you "
@@ -48,6 +50,7 @@ class Simulator:
         self.requests: list[RecordedRequest] = []
         self._clock = clock
         self._responder = Responder(clock)
+        self._shelf = Shelf()
         self._dice = random.Random(0)
         self._changed = asyncio.Condition()
         self._stopping = asyncio.Event()
@@ -64,11 +67,17 @@ class Simulator:
         """How many answers are being written at this moment."""
         return sum(request.is_open for request in self.requests)
 
+    @property
+    def stored_ids(self) -> list[str]:
+        """The ids of the responses that can be asked for."""
+        return self._shelf.ids()
+
     def forget(self) -> None:
         """Empty the record, the prompt cache, the counted attempts; hold again."""
         self.requests.clear()
         self._released.clear()
         self._responder.forget()
+        self._shelf.forget()
 
     def release(self) -> None:
         """Let the answers go on that hold, and those that would."""
@@ -101,8 +110,10 @@ class Simulator:
     async def start(self) -> None:
         """Listen on 127.0.0.1; port 0 takes a free one."""
         app = web.Application(client_max_size=LARGEST_BODY)
-        app.router.add_post("/v1/responses", self._post_response)
-        app.router.add_post("/openai/v1/responses", self._post_response)
+        for base in ("/v1/responses", "/openai/v1/responses"):
+            app.router.add_post(base, self._post_response)
+            app.router.add_get(f"{base}/{{response}}", self._get_response)
+            app.router.add_post(f"{base}/{{response}}/cancel", self._cancel_response)
         app.router.add_get("/v1/models", self._get_models)
         content = "/v1/containers/{container}/files/{file}/content"
         app.router.add_get(content, self._get_content)
@@ -119,6 +130,7 @@ class Simulator:
         """Let stalled and held answers go and close the server."""
         self._stopping.set()
         self._released.set()
+        self._shelf.end()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -161,9 +173,20 @@ class Simulator:
         return web.json_response(Refusal(text).body(), status=404)
 
     async def _post_response(self, request: web.Request) -> web.StreamResponse:
+        return await self._answered(request, self._answer)
+
+    async def _get_response(self, request: web.Request) -> web.StreamResponse:
+        return await self._answered(request, self._retrieve)
+
+    async def _cancel_response(self, request: web.Request) -> web.StreamResponse:
+        return await self._answered(request, self._cancel)
+
+    async def _answered(
+        self, request: web.Request, answer: Answerer
+    ) -> web.StreamResponse:
         record = await self._record(request)
         try:
-            return await self._answer(request, record)
+            return await answer(request, record)
         except Refusal as refusal:
             record.status, record.response = refusal.status, refusal.body()
             record.finished = True
@@ -186,6 +209,8 @@ class Simulator:
         transport = request.transport
         record = RecordedRequest(
             path=request.path,
+            method=request.method,
+            query=dict(request.query),
             headers=mask(request.headers),
             body=body if isinstance(body, dict) else {},
             started_at=self._clock(),
@@ -207,10 +232,41 @@ class Simulator:
             raise Refusal(NOT_JSON)
         answer = self._responder.answer(record.body, self._asker(request, account))
         record.scenario = answer.scenario
+        stored = self._shelf.keep(answer, record.body, account, self._clock())
+        return await self._delivery(request, record, stored).send(answer)
+
+    async def _retrieve(
+        self, request: web.Request, record: RecordedRequest
+    ) -> web.StreamResponse:
+        account = find_account(request.headers)
+        stored = self._shelf.find(request.match_info["response"], account)
+        start = first_wanted(request.query, stored, self._clock())
+        stored.looks += 1
+        record.scenario = stored.answer.scenario
+        if stored.looks <= (stored.answer.options.number("busy") or 0):
+            raise overloaded()
+        delivery = self._delivery(request, record, stored, start or 0)
+        if start is None:
+            return delivery.send_object(stored.snapshot())
+        return await delivery.resume(stored)
+
+    async def _cancel(
+        self, request: web.Request, record: RecordedRequest
+    ) -> web.StreamResponse:
+        account = find_account(request.headers)
+        stored = self._shelf.find(request.match_info["response"], account)
+        return self._delivery(request, record, stored).send_object(stored.cancel())
+
+    def _delivery(
+        self,
+        request: web.Request,
+        record: RecordedRequest,
+        stored: Stored | None,
+        start: int = 0,
+    ) -> Delivery:
         headers = self._headers(request)
         events = (self._stopping, self._released)
-        delivery = Delivery(request, record, headers, *events, self._dice)
-        return await delivery.send(answer)
+        return Delivery(request, record, headers, *events, self._dice, stored, start)
 
     def _asker(self, request: web.Request, account: Account) -> Asker:
         name = request.headers.get("X-Simulator-Profile", self.profile.name)

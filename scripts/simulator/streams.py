@@ -19,10 +19,11 @@ def write_stream(
     reply: Reply, opened: Item, closed: Item, options: Options
 ) -> list[Event]:
     """Return the events of a response, not yet numbered."""
-    events: list[Event] = [
-        {"type": "response.created", "response": opened},
-        {"type": "response.in_progress", "response": opened},
-    ]
+    begun = {**opened, "status": "in_progress"}
+    events: list[Event] = [{"type": "response.created", "response": opened}]
+    if opened["background"]:
+        events.append({"type": "response.queued", "response": opened})
+    events.append({"type": "response.in_progress", "response": begun})
     events += _body(closed["output"], reply.ending)
     events.append(_last(reply.ending, closed))
     if reply.disorder is not None:

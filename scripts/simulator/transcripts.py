@@ -1,7 +1,7 @@
 """Write the wire bytes of scenarios into files: ``python -m simulator.transcripts DIR``.
 
 One file for each response: ``NAME.sse``, or ``NAME.1.sse`` ``NAME.2.sse`` where tools
-are called. The bytes are the same at every run.
+are called, or where a broken stream was resumed. The bytes are the same at every run.
 """
 
 import sys
@@ -29,6 +29,7 @@ DRESSED = {
     "chat-nameless-done": "chat,nameless,done",
     "parallel-unknown-keepalive": "parallel,unknown,keepalive=3",
 }
+BACKGROUND = {"background": "chat", "background-drop": "chat,drop=60"}
 BODY: dict[str, Any] = {
     "model": "gpt-5.6-sol",
     "store": False,
@@ -51,6 +52,7 @@ BODY: dict[str, Any] = {
         {"type": "custom", "name": "apply_note"},
     ],
 }
+BACKGROUND_BODY = {**BODY, "store": True, "background": True}
 OFFERED: dict[str, dict[str, Any]] = {
     "web": {"type": "web_search"},
     "search": {"type": "web_search"},
@@ -68,22 +70,28 @@ OUTPUTS = {
 def transcripts() -> Iterator[tuple[str, bytes]]:
     """Yield each file's name with its bytes."""
     specs = {one.name: one.name for one in ALL_SCENARIOS if one.name not in NOT_STORED}
-    for name, spec in {**specs, **DRESSED}.items():
-        texts = [wire_of(answer) for answer in play(spec) if answer.http is None]
+    for name, spec in {**specs, **DRESSED, **BACKGROUND}.items():
+        body = BACKGROUND_BODY if name in BACKGROUND else BODY
+        texts = [wire_of(answer) for answer in play(spec, body) if answer.http is None]
+        if name in BACKGROUND:
+            texts += [rest for answer in play(spec, body) if (rest := rest_of(answer))]
         for place, text in enumerate(texts, 1):
             yield f"{name}.{place}.sse" if len(texts) > 1 else f"{name}.sse", text
 
 
-def play(spec: str) -> Iterator[Answer]:
+def play(spec: str, asked: dict[str, Any] = BODY) -> Iterator[Answer]:
     """Yield the answers of a whole run, its calls answered with fixed outputs."""
     responder = Responder(clock=lambda: NOON)
     asker = Asker(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
     hosted = OFFERED.get(spec.split("-", 1)[0])
-    tools = [hosted, *BODY["tools"]] if hosted else BODY["tools"]
-    include = [*BODY["include"], *(["code_interpreter_call.outputs"] if hosted else [])]
+    tools = [hosted, *asked["tools"]] if hosted else asked["tools"]
+    include = [
+        *asked["include"],
+        *(["code_interpreter_call.outputs"] if hosted else []),
+    ]
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
-        body = {**BODY, "tools": tools, "include": include, "input": items}
+        body = {**asked, "tools": tools, "include": include, "input": items}
         answer = responder.answer(body, asker)
         yield answer
         output = (answer.final or {}).get("output", [])
@@ -138,6 +146,13 @@ def wire_of(answer: Answer) -> bytes:
         half = encode(answer.events[len(lines)], options)
         lines.append(half[: len(half) // 2])
     return b"".join(lines) + (encode_end(options) if end is None else b"")
+
+
+def rest_of(answer: Answer) -> bytes:
+    """Return the bytes of the stream that is resumed where another one broke."""
+    place = answer.options.number("drop")
+    missing = () if place is None else answer.events[place:]
+    return b"".join(encode(event, answer.options) for event in missing)
 
 
 def main(directory: Path) -> None:

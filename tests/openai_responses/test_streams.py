@@ -29,7 +29,9 @@ from openai_responses.turn import Turn
 from openai_responses.usage import Usage
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams"
-PATHS = sorted(FOLDER.glob("*.sse"))
+RESUMED = FOLDER / "background-drop.2.sse"
+"""The rest of a stream that broke: it means nothing by itself."""
+PATHS = sorted(path for path in FOLDER.glob("*.sse") if path != RESUMED)
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 
 each_transcript = pytest.mark.parametrize("path", PATHS, ids=[p.stem for p in PATHS])
@@ -197,6 +199,19 @@ def test_endings(name: str) -> None:
     ending = replayed.ending
     assert (ending and (ending.kind, ending.code)) == ENDINGS[name]
     assert replayed.broken == (name == "drop")
+
+
+def test_a_resumed_stream() -> None:
+    """A stream that broke, and the rest of it, come to what a whole one comes to."""
+    broken, rest = FOLDER / "background-drop.1.sse", RESUMED
+    turn, events = Turn(), list[RunEvent]()
+    for path in (broken, rest):
+        for event in EventStreamDecoder().feed(path.read_bytes()):
+            events += turn.feed(parse_event(event))
+    whole = replay([(FOLDER / "background.sse").read_bytes()])
+    assert joined(events) == whole.events
+    assert turn.output == whole.output
+    assert whole.ending
 
 
 DRESSED = ("chat-cr", "chat-crlf-comments", "chat-multiline", "chat-nameless-done")

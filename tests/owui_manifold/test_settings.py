@@ -266,7 +266,6 @@ def test_toolset_is_what_the_valves_say() -> None:
         MAX_FUNCTION_CALL_LOOPS=3,
         MAX_TOOL_CALLS=7,
         TOOL_TIMEOUT_SECONDS=11,
-        TOOL_BATCH_TIMEOUT_SECONDS=13,
         TOOL_OUTPUT_CHARACTERS=1_700,
     )
 
@@ -274,7 +273,7 @@ def test_toolset_is_what_the_valves_say() -> None:
 
     assert toolset.tools is tools
     assert toolset.approver is approver
-    assert toolset.limits == CallLimits(8, 11, 13, 1_700)
+    assert toolset.limits == CallLimits(8, 11, 55, 1_700)
     assert (toolset.rounds, toolset.most_calls) == (3, 7)
     toolset.log("a line")
     assert lines == ["a line"]

@@ -74,6 +74,23 @@ class Client:
         async with self.session.post(url, data=raw, headers=sent) as answer:
             return Heard(answer.status, dict(answer.headers), await answer.read())
 
+    async def get(self, id: str, key: str = "sk-simulator-1", **query: str) -> Heard:
+        """Ask for a stored response."""
+        return await self._look_up("GET", id, key, query)
+
+    async def cancel(self, id: str, key: str = "sk-simulator-1") -> Heard:
+        """Stop a background response."""
+        return await self._look_up("POST", f"{id}/cancel", key, {})
+
+    async def _look_up(
+        self, method: str, path: str, key: str, query: dict[str, str]
+    ) -> Heard:
+        url = f"{self.simulator.base_url}/responses/{path}"
+        sent = {"Authorization": f"Bearer {key}"}
+        asked = self.session.request(method, url, params=query, headers=sent)
+        async with asked as answer:
+            return Heard(answer.status, dict(answer.headers), await answer.read())
+
     async def ask(self, said: Any = "Hello", **more: Any) -> Heard:
         """Send a valid body and expect it to be accepted."""
         heard = await self.post(self.body(said, **more))

@@ -1,0 +1,184 @@
+"""Answers that go on at OpenAI, as a person in the real Open WebUI meets them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from hosts.client import Json
+from hosts.page import ChatPage
+from hosts.pipes import install_pipe
+from hosts.sent import chat_bodies, kinds
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import RecordedRequest, Simulator
+
+pytestmark = pytest.mark.host
+
+LOST = "The connection to the model was lost: fetching the rest of the answer."
+LAST_WORDS = "That is all for now."
+
+
+@pytest_asyncio.fixture(scope="session")
+async def pro(admin: User, pipe_source: str, pipe_valves: Json) -> AsyncIterator[str]:
+    """A copy of the pipe whose pro model runs in the background."""
+    valves = {**pipe_valves, "MODEL_ID": "gpt-5.2-pro", "BACKGROUND_MODELS": "*-pro"}
+    (model,) = await install_pipe(admin, "long_runs", pipe_source, valves)
+    yield model
+    await admin.delete_function("long_runs")
+
+
+def looked_up(simulator: Simulator) -> list[RecordedRequest]:
+    """The requests about a response that there is already."""
+    return [one for one in simulator.requests if "/resp_" in one.path]
+
+
+def cancelled(simulator: Simulator) -> list[str]:
+    """What became of the responses that were to be cancelled."""
+    asked = [one for one in looked_up(simulator) if one.path.endswith("/cancel")]
+    return [str((one.response or {}).get("status")) for one in asked]
+
+
+async def until_cancelled(simulator: Simulator) -> None:
+    """Wait for a cancellation that was answered."""
+    async with asyncio.timeout(20):
+        while not cancelled(simulator):  # noqa: ASYNC110 - no event tells of one
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", ["drop=60", "cut=30,again=2", "drop=60,aged"])
+async def test_a_broken_stream_ends_with_the_whole_answer(
+    tab: Tab, pro: str, simulator: Simulator, fault: str
+) -> None:
+    """A status line, every word once, no error, and a next turn that remembers."""
+    turn = await tab.send(pro, f"sim:chat,{fault} hello")
+    stored = await tab.message(turn)
+    second = await tab.send(pro, "sim:chat and again", chat_id=turn.chat_id)
+
+    assert turn.error is second.error is None
+    assert {line["description"] for line in turn.statuses[:-1]} == {LOST}
+    assert turn.text.endswith(LAST_WORDS)
+    for sentence in ("This is turn 1.", LAST_WORDS):
+        assert stored["content"].count(sentence) == turn.text.count(sentence) == 1
+    one, two = chat_bodies(simulator)
+    assert (one["background"], one["store"], one["stream"]) == (True, True, True)
+    assert kinds(two["input"]) == ["user", "reasoning", "assistant", "user"]
+    assert cancelled(simulator) == []
+
+
+@pytest.mark.asyncio
+async def test_what_was_asked_for(tab: Tab, pro: str, simulator: Simulator) -> None:
+    """The rest of the stream, behind the last event that came."""
+    await tab.send(pro, "sim:chat,drop=60 hello")
+
+    (rest,) = looked_up(simulator)
+    assert rest.method == "GET"
+    assert rest.query == {"stream": "true", "starting_after": "59"}
+
+
+@pytest.mark.asyncio
+async def test_stop_cancels_the_answer_at_the_server(
+    tab: Tab, pro: str, simulator: Simulator
+) -> None:
+    """The text stays, without an error; the model stops, too."""
+    turn = await tab.begin(pro, "sim:chat,halt=60 hello")
+    await turn.until(lambda seen: seen.text, seconds=20)
+
+    await tab.stop(turn)
+    await tab.settle(turn)
+    await until_cancelled(simulator)
+
+    stored = await tab.message(turn)
+    assert "This is turn 1." in stored["content"]
+    assert not stored.get("error")
+    assert cancelled(simulator) == ["cancelled"]
+
+
+@pytest.mark.asyncio
+async def test_stop_before_the_server_says_a_word(
+    tab: Tab, pro: str, simulator: Simulator
+) -> None:
+    """The answer has no name yet, and is cancelled as soon as it has one."""
+    turn = await tab.begin(pro, "sim:chat,wait=1500,halt=60 hello")
+    await simulator.requested(1, timeout=20)
+
+    await tab.stop(turn)
+    await tab.settle(turn)
+    await until_cancelled(simulator)
+
+    assert cancelled(simulator) == ["cancelled"]
+
+
+@pytest.mark.asyncio
+async def test_stop_while_the_rest_is_awaited(
+    tab: Tab, pro: str, simulator: Simulator
+) -> None:
+    """Also between two connections."""
+    turn = await tab.begin(pro, "sim:chat,drop=60,halt=70 hello")
+    await turn.until(lambda seen: seen.statuses, seconds=20)
+
+    await tab.stop(turn)
+    await tab.settle(turn)
+    await until_cancelled(simulator)
+
+    assert cancelled(simulator) == ["cancelled"]
+    assert not (await tab.message(turn)).get("error")
+
+
+@pytest.mark.asyncio
+@pytest.mark.browser
+async def test_stop_on_the_page(page: ChatPage, pro: str, simulator: Simulator) -> None:
+    """The button that everybody knows."""
+    await page.open_model(pro)
+    await page.ask("sim:chat,halt=60 hello", wait=False)
+    await page.page.get_by_text("This is turn 1.").wait_for()
+
+    await page.stop()
+    await until_cancelled(simulator)
+
+    assert "This is turn 1." in await page.last_answer()
+    assert cancelled(simulator) == ["cancelled"]
+
+
+@pytest.mark.asyncio
+async def test_the_rest_cannot_be_found(
+    tab: Tab, pro: str, simulator: Simulator
+) -> None:
+    """The text stays, and the sentence says what happened."""
+    turn = await tab.send(pro, "sim:chat,drop=60,gone hello")
+
+    stored = await tab.message(turn)
+    sentence = stored["error"]["content"]["message"]
+    assert "the rest of the answer could not be fetched" in sentence
+    assert "Error id" in sentence
+    assert "This is turn 1." in stored["content"]
+
+
+@pytest.mark.asyncio
+async def test_a_page_with_streaming_off(
+    tab: Tab, pro: str, simulator: Simulator
+) -> None:
+    """It gets the whole answer at once."""
+    turn = await tab.send(pro, "sim:chat,drop=60 hello", body={"stream": False})
+
+    stored = await tab.message(turn)
+    assert LAST_WORDS in stored["content"]
+    assert not stored.get("error")
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_knows_nothing_of_it(
+    member: User, pro: str, simulator: Simulator
+) -> None:
+    """With a stream and without, over plain HTTP."""
+    said = [{"role": "user", "content": "sim:chat,drop=60"}]
+    result = await member.completion(pro, said)
+    chunks = [c async for c in member.chunks(pro, "sim:chat,drop=60")]
+
+    deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
+    text = "".join(delta.get("content") or "" for delta in deltas)
+    assert result["choices"][0]["message"]["content"] == text
+    assert text.endswith(LAST_WORDS)
+    assert len([one for one in looked_up(simulator) if one.method == "GET"]) == 2

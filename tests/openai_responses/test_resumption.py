@@ -1,0 +1,514 @@
+"""A background response is read to its end, whatever happens to its connections."""
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from joining import joined
+from openai_responses.deadlines import Timeouts
+from openai_responses.endpoint import Endpoint
+from openai_responses.exchange import Limits
+from openai_responses.items import has_encrypted_reasoning
+from openai_responses.request import ResponsesRequest
+from openai_responses.retries import RetryPolicy
+from openai_responses.run import run
+from openai_responses.run_events import Grew, Noted, RunEvent
+from openai_responses.transport import Connections
+from run_log import log_of
+from runs import asking, end_of, notes_of, report, simulated
+from simulator import RecordedRequest, Simulator
+from upstream import (
+    Answerer,
+    Upstream,
+    breaking,
+    free_port,
+    hang_up,
+    in_turn,
+    replying,
+    silence,
+    streaming,
+    until,
+)
+
+pytestmark = pytest.mark.asyncio
+
+FOLDER = Path(__file__).resolve().parents[1] / "streams"
+LOST = "The connection to the model was lost: fetching the rest of the answer."
+PATIENT = Limits(0.0, poll_seconds=0.01)
+HASTY = replace(PATIENT, resuming=RetryPolicy(2, 0.9), retries=RetryPolicy(1))
+"""Waits for 0.5 s after a failure and for 1 s after the second, but no third time."""
+
+
+def background(said: str, stream: bool = True) -> ResponsesRequest:
+    """Return a request whose answer goes on at the server."""
+    update = {"background": True, "store": True}
+    return asking(said, stream).model_copy(update=update)
+
+
+def told(events: list[RunEvent]) -> list[RunEvent]:
+    """Return what was shown of the answer, whatever was noted in between."""
+    return joined([event for event in events if not isinstance(event, Noted)])
+
+
+def asked_for(requests: list[RecordedRequest]) -> list[str]:
+    """Return what the server got, one word a request."""
+    return [_word(one) for one in requests]
+
+
+def _word(request: RecordedRequest) -> str:
+    if request.path.endswith("/cancel"):
+        return "cancel"
+    if request.method == "POST":
+        return "post"
+    after = request.query.get("starting_after")
+    return f"after {after}" if after else "ask"
+
+
+async def whole_answer(connections: Connections, sim: Simulator) -> list[str]:
+    """Return what a run tells whose connection holds."""
+    events = await report(connections, simulated(sim), background("sim:chat"), PATIENT)
+    sim.forget()
+    assert notes_of(events) == []
+    return log_of(told(events))
+
+
+async def test_a_connection_that_holds(
+    connections: Connections, sim: Simulator
+) -> None:
+    """One request, with what the API demands for it, and no other after it."""
+    events = await report(connections, simulated(sim), background("sim:chat"), PATIENT)
+    assert log_of(events)[-1] == "run completed"
+    assert asked_for(sim.requests) == ["post"]
+    sent = sim.requests[0].body
+    assert (sent["background"], sent["store"], sent["stream"]) == (True, True, True)
+
+
+@pytest.mark.parametrize("fault", ["drop", "cut"])
+@pytest.mark.parametrize("place", [1, 2, 3, 4, 30, 60, 61])
+async def test_a_connection_that_breaks(
+    connections: Connections, sim: Simulator, fault: str, place: int
+) -> None:
+    """Wherever it breaks, nothing is shown twice and nothing is missing."""
+    expected = await whole_answer(connections, sim)
+    request = background(f"sim:chat,{fault}={place}")
+    events = await report(connections, simulated(sim), request, PATIENT)
+    assert _same(log_of(told(events)), expected)
+    assert notes_of(events) == [LOST]
+    assert asked_for(sim.requests) == ["post", f"after {place - 1}"]
+    assert any(map(has_encrypted_reasoning, end_of(events).output))
+
+
+def _same(log: list[str], expected: list[str]) -> bool:
+    """Compare what was told; the question is quoted in the answer."""
+    kinds = [line.split(":")[0] for line in log]
+    return kinds == [line.split(":")[0] for line in expected]
+
+
+async def test_text_of_a_broken_stream(
+    connections: Connections, sim: Simulator
+) -> None:
+    """What grew is what the ended item says, character by character."""
+    request = background("sim:chat,drop=20,again=9")
+    events = await report(connections, simulated(sim), request, PATIENT)
+    grown = [e.text for e in events if isinstance(e, Grew) and e.kind == "text"]
+    message = end_of(events).output[-1]
+    assert "".join(grown) == message["content"][0]["text"]
+    places = [f"after {last}" for last in range(19, 19 + 20 * 10, 20)]
+    asked = asked_for(sim.requests)
+    assert asked == ["post", *places[: len(asked) - 1]]
+    assert len(asked) > 3
+    assert notes_of(events) == [LOST] * (len(asked) - 1)
+
+
+async def test_a_break_in_the_last_event(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The end of the answer is fetched, and counts."""
+    await report(connections, simulated(sim), background("sim:chat"), PATIENT)
+    last = sim.requests[0].events_sent - 1
+    sim.forget()
+    request = background(f"sim:chat,drop={last}")
+    events = await report(connections, simulated(sim), request, PATIENT)
+    assert end_of(events).ending.kind == "completed"
+    assert end_of(events).usage
+    assert asked_for(sim.requests) == ["post", f"after {last - 1}"]
+
+
+async def test_events_that_come_again(connections: Connections) -> None:
+    """A server that begins anew, whatever it was asked, shows nothing twice."""
+    stream = _transcript("background.sse")
+    answer = in_turn(breaking(stream[:9000]), streaming(stream))
+    async with Upstream(answer) as upstream:
+        request = background("Hi")
+        events = await report(connections, upstream.endpoint, request, PATIENT)
+        assert len(upstream.requests) == 2
+    undisturbed = streaming(stream)
+    async with Upstream(undisturbed) as upstream:
+        plain = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
+    assert log_of(told(events)) == log_of(told(plain))
+
+
+def _transcript(name: str) -> bytes:
+    return (FOLDER / name).read_bytes()
+
+
+async def test_servers_that_are_busy(connections: Connections, sim: Simulator) -> None:
+    """They are asked again; a stream that goes on is resumed where it was."""
+    request = background("sim:chat,drop=60,busy=1,halt=70,asks=3")
+    events = await report(connections, simulated(sim), request, PATIENT)
+    assert log_of(events)[-1] == "run completed"
+    assert asked_for(sim.requests) == ["post", "after 59", "ask", "after 59"]
+    assert [one.status for one in sim.requests] == [200, 503, 200, 200]
+
+
+async def test_a_stream_that_is_too_old(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The response is asked for until it is there; then the rest is shown."""
+    expected = await whole_answer(connections, sim)
+    request = background("sim:chat,drop=60,aged,halt=70,asks=5")
+    events = await report(connections, simulated(sim), request, PATIENT)
+    assert asked_for(sim.requests) == ["post", "after 59", *["ask"] * 5]
+    assert _same(log_of(told(events)), expected)
+    assert any(map(has_encrypted_reasoning, end_of(events).output))
+
+
+async def test_a_silence(connections: Connections, sim: Simulator) -> None:
+    """A connection that says nothing is given up, not the answer."""
+    within = replace(PATIENT, timeouts=Timeouts(idle=0.3, first_event=0.3))
+    request = background("sim:chat,halt=60,asks=3")
+    events = await report(connections, simulated(sim), request, within)
+    assert asked_for(sim.requests) == ["post", "after 59", "ask", "after 59"]
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_an_answer_in_one_piece(connections: Connections, sim: Simulator) -> None:
+    """Where nothing may be streamed, the response is asked for until it is there."""
+    request = background("sim:chat,halt=9,asks=3", stream=False)
+    events = await report(connections, simulated(sim), request, PATIENT)
+    assert log_of(events)[-1] == "run completed"
+    assert notes_of(events) == []
+    assert asked_for(sim.requests) == ["post", "ask", "ask", "ask"]
+
+
+async def test_an_organisation_that_may_not_stream(
+    connections: Connections,
+) -> None:
+    """The remedy for its refusal keeps the answer in the background."""
+    async with Simulator("unverified-stream") as sim:
+        request = background("sim:chat")
+        events = await report(connections, simulated(sim), request, PATIENT)
+        assert asked_for(sim.requests) == ["post", "post", "ask"]
+        assert sim.requests[1].body["background"] is True
+    assert log_of(events)[-1] == "run completed"
+
+
+@pytest.mark.parametrize("scenario", ["failed", "incomplete", "error-nested"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_other_endings(
+    connections: Connections, sim: Simulator, scenario: str, stream: bool
+) -> None:
+    """They are told as ever; the response is over, so nothing is cancelled."""
+    request = background(f"sim:{scenario},drop=30", stream)
+    events = await report(connections, simulated(sim), request, PATIENT)
+    expected = scenario.partition("-")[0]
+    kind = end_of(events).ending.kind
+    assert kind == expected or (kind, stream) == ("failed", False)
+    assert "cancel" not in asked_for(sim.requests)
+
+
+async def test_stop_cancels_the_response(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Closing the run is enough, in the middle of a text."""
+    request = background("sim:chat,halt=60")
+    async with aclosing(run(request, simulated(sim), connections, PATIENT)) as events:
+        async for event in events:
+            if isinstance(event, Grew) and event.kind == "text":
+                break
+    cancelled = await sim.requested(2)
+    await sim.all_ended()
+    assert asked_for(sim.requests) == ["post", "cancel"]
+    assert cancelled.response
+    assert cancelled.response["status"] == "cancelled"
+
+
+def reading(
+    connections: Connections, sim: Simulator
+) -> tuple[asyncio.Task[list[RunEvent]], asyncio.Event]:
+    """Return a task that waits for a model, and what tells that a text has begun."""
+    has_begun, request = asyncio.Event(), background("sim:chat,halt=60")
+
+    async def read() -> list[RunEvent]:
+        events = []
+        async for event in run(request, simulated(sim), connections, PATIENT):
+            events.append(event)
+            if isinstance(event, Grew) and event.kind == "text":
+                has_begun.set()
+        return events
+
+    return asyncio.create_task(read()), has_begun
+
+
+async def test_stop_while_nothing_comes(
+    connections: Connections, sim: Simulator
+) -> None:
+    """A task that waits for the model is cancelled, and so is the model."""
+    task, has_begun = reading(connections, sim)
+    async with asyncio.timeout(5):
+        await has_begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await sim.requested(2)
+    await sim.all_ended()
+    assert asked_for(sim.requests) == ["post", "cancel"]
+
+
+async def test_stop_before_the_response_has_an_id(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The connection is held until the server has named what is to be cancelled."""
+    request = background("sim:chat,wait=300,halt=60")
+    endpoint = simulated(sim)
+    task = asyncio.create_task(report(connections, endpoint, request, PATIENT))
+    await sim.requested(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asked_for(sim.requests) == ["post"]
+
+    await sim.requested(2)
+    await sim.all_ended()
+    assert asked_for(sim.requests) == ["post", "cancel"]
+    assert sim.requests[0].closed_by_client
+    assert (sim.requests[1].response or {})["status"] == "cancelled"
+
+
+async def test_stop_before_a_refusal(connections: Connections, sim: Simulator) -> None:
+    """What never began has nothing to cancel."""
+    request = background("sim:503,wait=300")
+    endpoint = simulated(sim)
+    task = asyncio.create_task(report(connections, endpoint, request, PATIENT))
+    await sim.requested(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await connections.close()
+    assert asked_for(sim.requests) == ["post"]
+    assert sim.requests[0].status == 503
+
+
+async def test_stop_between_two_connections(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The wait for the next one is as good a moment as any."""
+    request = background("sim:chat,drop=60,halt=70")
+    async with aclosing(run(request, simulated(sim), connections, PATIENT)) as events:
+        async for event in events:
+            if isinstance(event, Noted):
+                break
+    await sim.requested(2)
+    await sim.all_ended()
+    assert asked_for(sim.requests) == ["post", "cancel"]
+
+
+async def test_the_total_limit(connections: Connections, sim: Simulator) -> None:
+    """It ends the answer, and the response with it."""
+    within = replace(PATIENT, timeouts=Timeouts(total=0.5))
+    request = background("sim:chat,halt=60")
+    events = await report(connections, simulated(sim), request, within)
+    assert end_of(events).ending.kind == "total_timeout"
+    await sim.requested(2)
+    assert asked_for(sim.requests) == ["post", "cancel"]
+
+
+async def test_the_total_limit_while_waiting(
+    connections: Connections, sim: Simulator
+) -> None:
+    """A wait that would outlast it is not begun."""
+    within = replace(PATIENT, timeouts=Timeouts(total=60), poll_seconds=100)
+    request = background("sim:chat,halt=60", stream=False)
+    events = await report(connections, simulated(sim), request, within)
+    assert end_of(events).ending.kind == "total_timeout"
+    await sim.requested(3)
+    assert asked_for(sim.requests) == ["post", "ask", "cancel"]
+
+
+async def test_a_response_that_is_gone(
+    connections: Connections, sim: Simulator
+) -> None:
+    """The text stays, the sentence says so; there is nothing to cancel."""
+    request = background("sim:chat,drop=60,gone")
+    events = await report(connections, simulated(sim), request, PATIENT)
+    ending = end_of(events).ending
+    assert ending.kind == "cut"
+    assert "the rest of the answer could not be fetched" in ending.sentence
+    assert any(isinstance(e, Grew) and e.kind == "text" for e in events)
+    assert asked_for(sim.requests) == ["post", "after 59", "ask"]
+
+
+async def test_a_response_that_somebody_cancelled(
+    connections: Connections, sim: Simulator
+) -> None:
+    """There is no event for it: the response itself says it."""
+    task, has_begun = reading(connections, sim)
+    async with asyncio.timeout(5):
+        await has_begun.wait()
+    endpoint = simulated(sim)
+    connections.post_later(endpoint, f"/responses/{_only_id(sim)}/cancel")
+    ending = end_of(await task).ending
+    assert (ending.kind, ending.code) == ("incomplete", "cancelled")
+    assert "cancelled at OpenAI" in ending.sentence
+    assert asked_for(sim.requests)[:2] == ["post", "cancel"]
+    assert asked_for(sim.requests).count("cancel") == 1
+
+
+def _only_id(sim: Simulator) -> str:
+    (id,) = sim.stored_ids
+    return id
+
+
+async def test_a_server_that_never_comes_back(connections: Connections) -> None:
+    """After as many attempts in vain as allowed the answer counts as cut."""
+    stream = _transcript("background-drop.1.sse")
+    async with Upstream(in_turn(breaking(stream), hang_up)) as upstream:
+        request = background("Hi")
+        events = await report(connections, upstream.endpoint, request, HASTY)
+        await until(lambda: upstream.requests[-1].path.endswith("/cancel"))
+        asked = [one.path_qs.rpartition("/")[2] for one in upstream.requests]
+    assert end_of(events).ending.kind == "cut"
+    assert notes_of(events) == [LOST]
+    # aiohttp itself asks once more where a connection that rested turns out broken.
+    assert asked[1].endswith("?stream=true&starting_after=59")
+    assert "?" not in asked[-2]
+    assert asked[-1] == "cancel"
+
+
+async def test_a_stream_that_cannot_be_read(connections: Connections) -> None:
+    """What is no event is asked for again, and once more as a whole."""
+    good, rest = _transcript("background-drop.1.sse"), _transcript(
+        "background-drop.2.sse"
+    )
+    garbled = streaming(b"data: {nonsense}\n\n")
+    async with Upstream(in_turn(breaking(good), garbled, garbled)) as upstream:
+        request = background("Hi")
+        events = await report(connections, upstream.endpoint, request, HASTY)
+    assert end_of(events).ending.kind == "cut"
+    async with Upstream(in_turn(breaking(good), streaming(rest))) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
+    assert end_of(events).ending.kind == "completed"
+
+
+async def test_a_stream_without_numbers(connections: Connections) -> None:
+    """Nobody could say where to go on: the response is asked for."""
+    bare = b'data: {"type":"response.created","response":{"id":"resp_1"}}\n\n'
+    whole = replying('{"id":"resp_1","status":"completed","output":[]}')
+    async with Upstream(in_turn(breaking(bare), whole)) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
+        assert [one.path_qs for one in upstream.requests] == [
+            "/v1/responses",
+            "/v1/responses/resp_1",
+        ]
+    assert end_of(events).ending.kind == "completed"
+
+
+async def test_the_version_that_azure_wants(connections: Connections) -> None:
+    """What BASE_URL asks for stands behind what we ask for."""
+    stream = _transcript("background-drop.1.sse")
+    rest = streaming(_transcript("background-drop.2.sse"))
+    async with Upstream(in_turn(breaking(stream), rest)) as upstream:
+        endpoint = Endpoint(f"{upstream.base_url}?api-version=preview", "sk-upstream-1")
+        await report(connections, endpoint, background("Hi"), PATIENT)
+        assert dict(upstream.requests[1].query) == {
+            "stream": "true",
+            "starting_after": "59",
+            "api-version": "preview",
+        }
+
+
+FEARED: dict[str, Answerer] = {
+    "hung up": hang_up,
+    "silent": silence,
+    "502": replying("{}", 502),
+    "504": replying("<html>", 504, "text/html"),
+    "408": replying("{}", 408),
+    "524": replying("{}", 524),
+}
+
+
+@pytest.mark.parametrize("answer", FEARED.values(), ids=FEARED)
+async def test_it_is_never_run_twice(
+    connections: Connections, answer: Answerer
+) -> None:
+    """Where the server may have begun, the request is not sent again."""
+    within = replace(HASTY, timeouts=Timeouts(first_event=0.3))
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), within)
+        assert len(upstream.requests) == 1
+    assert end_of(events).ending.is_failure
+    assert notes_of(events) == []
+
+
+@pytest.mark.parametrize("status", [409, 429, 500, 503])
+async def test_what_the_api_refused_is_sent_again(
+    connections: Connections, sim: Simulator, status: int
+) -> None:
+    """It says itself that it did not begin."""
+    request = background(f"sim:{status},times=1,retry-after-ms=1")
+    events = await report(connections, simulated(sim), request, HASTY)
+    assert [one.status for one in sim.requests] == [status, 200]
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_a_gateway_that_says_try_again(connections: Connections) -> None:
+    """Its own word counts more than its number."""
+    told_so = {"X-Should-Retry": "true", "Retry-After-Ms": "1"}
+    refusal = replying("{}", 502, headers=told_so)
+    whole = streaming(_transcript("background.sse"))
+    async with Upstream(in_turn(refusal, whole)) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
+        assert len(upstream.requests) == 2
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_what_never_left_is_sent_again(connections: Connections) -> None:
+    """Where nobody listens, nothing can have begun."""
+    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}/v1", "sk-upstream-1")
+    events = await report(connections, endpoint, background("Hi"), HASTY)
+    assert len(notes_of(events)) == 1
+    assert end_of(events).ending.kind == "unreachable"
+
+
+async def test_an_answer_without_anything(connections: Connections) -> None:
+    """An empty stream has no response to come back to."""
+    async with Upstream(streaming()) as upstream:
+        events = await report(connections, upstream.endpoint, background("Hi"), HASTY)
+        assert len(upstream.requests) == 1
+    assert end_of(events).ending.kind == "unreadable"
+
+
+async def test_a_cancellation_that_meets_trouble(connections: Connections) -> None:
+    """It is tried again, because what goes on costs."""
+    taken: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        taken.append(request.path)
+        return web.Response(status=503 if len(taken) == 1 else 200)
+
+    async with Upstream(answer) as upstream:
+        connections.post_later(upstream.endpoint, "/responses/resp_1/cancel")
+        await connections.close()
+        assert upstream.bodies == [None, None]
+    assert taken == ["/v1/responses/resp_1/cancel"] * 2
+
+
+async def test_a_cancellation_without_a_server(connections: Connections) -> None:
+    """It is given up in silence."""
+    endpoint = Endpoint("no address", "sk-upstream-1")
+    connections.post_later(endpoint, "/responses/resp_1/cancel")
+    await connections.close()

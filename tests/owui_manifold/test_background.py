@@ -1,0 +1,178 @@
+"""Answers of BACKGROUND_MODELS go on at the server, and are read to their end."""
+
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from asked_sample import chat, valves_for
+from openai_responses.replay import replayed
+from owui_chat.markers import without_markers
+from owui_manifold.pipe import Pipe
+from owui_manifold.settings import runs_in_background
+from owui_manifold.valves import Valves
+from pipe_calls import (
+    NATIVE,
+    PLAIN,
+    answering,
+    chunks_of,
+    errors,
+    grown,
+    result_of,
+    said,
+    split_id,
+    statuses,
+    stored,
+    usages,
+)
+from simulator import Simulator
+
+Json = dict[str, Any]
+LOST = "The connection to the model was lost: fetching the rest of the answer."
+PRO = "openai_responses.gpt-5.2-pro"
+
+
+@pytest.fixture(autouse=True)
+def _in_background(pipe: Pipe, sim: Simulator) -> None:
+    pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro")
+
+
+@pytest.mark.parametrize(
+    ("listed", "names", "runs"),
+    [
+        ("", ("gpt-5.2-pro",), False),
+        (" , ", ("gpt-5.2-pro",), False),
+        ("*-pro", ("gpt-5.2-pro",), True),
+        ("*-pro", ("gpt-5.2",), False),
+        ("o3-*, *-PRO ", ("GPT-5.2-Pro",), True),
+        ("gpt-5.2-pro", ("gpt-5.2-pro-2025-12-11", "gpt-5.2-pro"), True),
+        ("*-deep-research", ("o4-mini-deep-research",), True),
+        ("*", ("anything",), True),
+    ],
+)
+def test_which_models(listed: str, names: tuple[str, ...], runs: bool) -> None:
+    """Any name of a model may fit any of the patterns, in letters of any size."""
+    assert runs_in_background(Valves(BACKGROUND_MODELS=listed), names) is runs
+
+
+def test_servers_that_store_nothing() -> None:
+    """They are never asked to."""
+    valves = Valves(BACKGROUND_MODELS="*", COMPATIBILITY="strict")
+    assert not runs_in_background(valves, ["gpt-5.2-pro"])
+
+
+def words(sim: Simulator) -> list[str]:
+    """What the server got: the method, and how the path ends."""
+    return [
+        "cancel" if one.path.endswith("/cancel") else one.method for one in sim.requests
+    ]
+
+
+def asks(said: str) -> Json:
+    """The body of a question to a pro model."""
+    return {**chat(f"sim:{said}"), "model": PRO}
+
+
+@pytest.mark.asyncio
+async def test_what_is_sent(pipe: Pipe, sim: Simulator) -> None:
+    """Stored, in the background, and otherwise as ever."""
+    await chunks_of(pipe, asks("chat"), **NATIVE)
+    in_background = sim.requests[-1].body
+    pipe.valves = valves_for(sim)
+    await chunks_of(pipe, asks("chat"), **NATIVE)
+    as_ever = sim.requests[-1].body
+
+    assert (as_ever["store"], "background" in as_ever) == (False, False)
+    assert "reasoning.encrypted_content" in as_ever["include"]
+    assert in_background == {**as_ever, "store": True, "background": True}
+
+
+@pytest.mark.asyncio
+async def test_other_models_and_tasks(pipe: Pipe, sim: Simulator) -> None:
+    """They are answered at once, and nothing of them is stored."""
+    await chunks_of(pipe, chat("Hi"), **NATIVE)
+    await pipe.pipe({**asks("chat"), "stream": False}, __task__="title_generation")
+
+    assert [one.body["store"] for one in sim.requests] == [False, False]
+    assert not any("background" in one.body for one in sim.requests)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", ["drop=60", "cut=60,again=2", "drop=60,aged"])
+async def test_a_broken_connection(pipe: Pipe, sim: Simulator, fault: str) -> None:
+    """One status line each; the answer is whole, once, with its tokens."""
+    native = await chunks_of(pipe, asks(f"chat,{fault}"), **NATIVE)
+    plain = await chunks_of(pipe, asks(f"chat,{fault}"), **PLAIN)
+    texts = [_text_of(one.response or {}) for one in sim.requests]
+
+    assert set(statuses(native)) == {LOST}
+    assert without_markers(grown(native)) in texts
+    assert said(plain) in texts
+    for chunks in (native, plain):
+        assert errors(chunks) == []
+        assert usages(chunks)
+
+
+def _text_of(response: Json) -> str:
+    spoken = [i for i in response.get("output", ()) if i["type"] == "message"]
+    return "".join(part["text"] for item in spoken for part in item["content"])
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_complete_result(
+    pipe: Pipe, sim: Simulator, given: Json, streams: bool
+) -> None:
+    """Who wants no stream is served; the server is streamed from where it may be."""
+    pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro", ENABLE_STREAM=streams)
+    result = await result_of(pipe, asks("chat,drop=60"), **given)
+
+    assert result["choices"][0]["message"]["content"].startswith("This is turn 1.")
+    assert "error" not in result
+    assert words(sim) == ["POST", "GET"]
+    assert sim.requests[0].body["stream"] is streams
+
+
+@pytest.mark.asyncio
+async def test_stop(pipe: Pipe, sim: Simulator) -> None:
+    """The response is cancelled at the server, not only left alone."""
+    answer: Any = await pipe.pipe(asks("chat,halt=60"), **NATIVE)
+    async with aclosing(answer) as chunks:
+        async for chunk in chunks:
+            if chunk.get("type") == "response.output_text.delta":
+                break
+    cancelled = await sim.requested(2)
+    await sim.all_ended()
+
+    assert words(sim) == ["POST", "cancel"]
+    assert cancelled.response
+    assert cancelled.response["status"] == "cancelled"
+
+
+@pytest.mark.asyncio
+async def test_the_rest_is_gone(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What arrived stays, one sentence says what happened, the log has its id."""
+    chunks = await chunks_of(pipe, asks("chat,drop=60,gone"), **NATIVE)
+
+    assert without_markers(grown(chunks)).startswith("This is turn 1.")
+    [found] = errors(chunks)
+    told, error_id = split_id(found)
+    assert "the rest of the answer could not be fetched" in told
+    assert error_id in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_reasoning_is_kept_over_a_break(pipe: Pipe, sim: Simulator) -> None:
+    """The next turn begins with what was sent and received, byte for byte."""
+    first = await chunks_of(pipe, asks("chat,drop=60"), **NATIVE)
+    received = [replayed(item) for item in (sim.requests[-1].response or {})["output"]]
+    body = {**chat("sim:chat,drop=60", stored(first), "And now?"), "model": PRO}
+    await chunks_of(pipe, body, **answering("m-2"))
+    one, two = (r.body for r in sim.requests if r.method == "POST")
+
+    assert received[0]["encrypted_content"]
+    assert two["input"][:-1] == [*one["input"], *received]
+    assert {**two, "input": []} == {**one, "input": []}

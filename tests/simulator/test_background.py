@@ -1,0 +1,263 @@
+"""Responses that go on at the server, and how they are asked for again."""
+
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+
+from simulator import Simulator
+
+pytestmark = pytest.mark.asyncio
+
+KEPT = {"store": True, "background": True}
+
+
+async def queued(client: Any, said: str, **more: Any) -> str:
+    """Start a background response; return its id."""
+    heard = await client.ask(said, **KEPT, **more)
+    assert heard.body["status"] == "queued"
+    assert heard.body["background"] is True
+    return str(heard.body["id"])
+
+
+async def broken(client: Any, said: str) -> list[dict[str, Any]]:
+    """Start a background response whose stream ends too early; return its events."""
+    heard = await client.stream(said, **KEPT)
+    assert heard.events[-1]["type"] != "response.completed"
+    events: list[dict[str, Any]] = heard.events
+    return events
+
+
+async def test_it_must_be_stored(client: Any) -> None:
+    """Without a store there is nothing to come back to."""
+    heard = await client.post(client.body(background=True))
+    assert heard.status == 400
+    assert heard.error["param"] == "store"
+    assert (await client.post({**client.body(), **KEPT})).status == 200
+    assert (await client.post(client.body(background=False))).status == 200
+
+
+async def test_a_stream_begins_in_the_queue(client: Any) -> None:
+    """Queued first, then at work."""
+    heard = await client.stream(**KEPT)
+    first = [(e["type"], e["response"]["status"]) for e in heard.events[:3]]
+    assert first == [
+        ("response.created", "queued"),
+        ("response.queued", "queued"),
+        ("response.in_progress", "in_progress"),
+    ]
+    assert heard.events[-1]["response"]["background"] is True
+
+
+@pytest.mark.parametrize("place", [1, 3, 30, 60])
+async def test_the_rest_of_a_stream(client: Any, place: int) -> None:
+    """It goes on behind the number that was named, and without a new beginning."""
+    first = await broken(client, f"sim:chat,cut={place}")
+    id, last = first[0]["response"]["id"], first[-1]["sequence_number"]
+    rest = await client.get(id, stream="true", starting_after=str(last))
+    whole = await client.stream("sim:chat", **KEPT)
+    assert len(first) == place
+    assert [e["type"] for e in first + rest.events] == [e["type"] for e in whole.events]
+    numbers = [e["sequence_number"] for e in first + rest.events]
+    assert numbers == list(range(len(whole.events)))
+
+
+async def test_a_resumed_stream_breaks_again(client: Any) -> None:
+    """As often as was asked for."""
+    first = await broken(client, "sim:chat,cut=10,again=2")
+    id = first[0]["response"]["id"]
+    for last in (9, 19, 29):
+        heard = await client.get(id, stream="true", starting_after=str(last))
+        assert heard.events[0]["sequence_number"] == last + 1
+        assert (len(heard.events) == 10) == (last < 29)
+    assert heard.events[-1]["type"] == "response.completed"
+
+
+async def test_a_stream_from_its_beginning(client: Any) -> None:
+    """Without a number everything comes once more; behind the last there is nothing."""
+    first = await broken(client, "sim:chat,cut=9")
+    id = first[0]["response"]["id"]
+    whole = (await client.get(id, stream="true")).events
+    assert whole[:9] == first
+    assert (await client.get(id, stream="true", starting_after="5000")).events == []
+
+
+async def test_polling(client: Any) -> None:
+    """It works until it was asked for twice, and is whole the third time."""
+    id = await queued(client, "sim:chat,halt=30,asks=3")
+    states = [(await client.get(id)).body["status"] for _ in range(4)]
+    assert states == ["in_progress", "in_progress", "completed", "completed"]
+    done = (await client.get(id)).body
+    assert done["usage"]["total_tokens"] > 0
+    assert all("encrypted_content" not in item for item in done["output"])
+    assert {item["type"] for item in done["output"]} == {"reasoning", "message"}
+
+
+async def test_a_response_that_waits(client: Any) -> None:
+    """One that has not begun is in the queue."""
+    id = await queued(client, "sim:chat,halt=2")
+    assert (await client.get(id)).body["status"] == "queued"
+
+
+@pytest.mark.parametrize("scenario", ["error-flat", "error-nested", "failed"])
+async def test_a_response_that_failed(client: Any, scenario: str) -> None:
+    """An error of the stream is the state of the response."""
+    heard = (await client.get(await queued(client, f"sim:{scenario}"))).body
+    assert heard["status"] == "failed"
+    assert heard["error"]["code"] == "server_error"
+
+
+async def test_cancelling(client: Any) -> None:
+    """What is done stays; a second time changes nothing."""
+    id = await queued(client, "sim:chat,halt=60")
+    heard = await client.cancel(id)
+    assert heard.status == 200
+    assert heard.body["status"] == "cancelled"
+    assert [item["type"] for item in heard.body["output"]] == ["reasoning"]
+    assert (await client.cancel(id)).body == heard.body == (await client.get(id)).body
+
+
+async def test_cancelling_what_is_done(client: Any) -> None:
+    """It stays what it is."""
+    id = await queued(client, "sim:chat")
+    assert (await client.cancel(id)).body["status"] == "completed"
+
+
+async def test_an_open_stream_ends_when_it_is_cancelled(client: Any) -> None:
+    """There is no event for it."""
+    sent = {"Authorization": "Bearer sk-simulator-1"}
+    url = f"{client.simulator.base_url}/responses"
+    body = {**client.body("sim:chat,halt=40"), **KEPT, "stream": True}
+    async with client.session.post(url, json=body, headers=sent) as answer:
+        id = ""
+        while b'"sequence_number":39' not in (line := await answer.content.readline()):
+            id = id or _id_in(line)
+        assert (await client.cancel(id)).body["status"] == "cancelled"
+        rest = await answer.content.read()
+    assert b"data:" not in rest
+
+
+def _id_in(line: bytes) -> str:
+    _, _, rest = line.decode().partition('"id":"resp_')
+    return "resp_" + rest.split('"')[0] if rest else ""
+
+
+async def test_unknown_ids(client: Any) -> None:
+    """Neither a made-up one, nor another organisation's, nor one that was not stored."""
+    id = await queued(client, "sim:chat")
+    unstored = (await client.ask("Hello")).body["id"]
+    gone = await queued(client, "sim:chat,gone")
+    for asked in ("resp_unknown", unstored, gone):
+        for heard in (await client.get(asked), await client.cancel(asked)):
+            assert heard.status == 404
+            assert heard.error["message"] == f"Response with id '{asked}' not found."
+    assert (await client.get(id, "sk-simulator-2")).status == 404
+    assert (await client.get(id, "sk-simulator-limited")).status == 200
+
+
+async def test_foreground_responses(client: Any) -> None:
+    """Stored, one can be read, but neither streamed nor cancelled."""
+    id = (await client.ask("Hello", store=True)).body["id"]
+    assert (await client.get(id)).body["status"] == "completed"
+    assert (await client.get(id, stream="true")).status == 404
+    heard = await client.cancel(id)
+    assert heard.status == 400
+    assert heard.error["message"] == "Cannot cancel a synchronous response."
+
+
+async def test_only_a_stream_is_streamed_again(client: Any) -> None:
+    """One that was polled cannot be."""
+    heard = await client.get(await queued(client, "sim:chat"), stream="true")
+    assert (heard.status, heard.error["param"]) == (400, "stream")
+
+
+async def test_an_old_stream(client: Any) -> None:
+    """After five minutes it can be polled alone."""
+    first = await broken(client, "sim:chat,cut=9,aged")
+    id = first[0]["response"]["id"]
+    heard = await client.get(id, stream="true", starting_after="8")
+    assert heard.status == 400
+    assert "more than 5 minutes old" in heard.error["message"]
+    assert (await client.get(id)).body["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [
+        ({"starting_after": "3"}, "starting_after"),
+        ({"stream": "true", "starting_after": "x"}, "starting_after"),
+        ({"include[]": "reasoning.encrypted_content"}, "include"),
+        ({"model": "gpt-5"}, "model"),
+    ],
+)
+async def test_questions_that_are_refused(
+    client: Any, query: dict[str, str], param: str
+) -> None:
+    """What is not known, and what does not go together."""
+    first = await broken(client, "sim:chat,cut=9")
+    heard = await client.get(first[0]["response"]["id"], **query)
+    assert (heard.status, heard.error["param"]) == (400, param)
+
+
+async def test_trouble_that_passes(client: Any) -> None:
+    """The first two questions meet a server that is too busy."""
+    id = await queued(client, "sim:chat,busy=2")
+    assert [(await client.get(id)).status for _ in range(3)] == [503, 503, 200]
+
+
+async def test_what_is_recorded(client: Any, sim: Simulator) -> None:
+    """Each request with its method and its query."""
+    first = await broken(client, "sim:chat,cut=9")
+    id = first[0]["response"]["id"]
+    await client.get(id, stream="true", starting_after="8")
+    await client.cancel(id)
+    assert [(one.method, one.query) for one in sim.requests] == [
+        ("POST", {}),
+        ("GET", {"stream": "true", "starting_after": "8"}),
+        ("POST", {}),
+    ]
+    assert sim.requests[-1].path == f"/v1/responses/{id}/cancel"
+
+
+async def test_the_openai_client(sim: Simulator) -> None:
+    """The real client reads what comes."""
+    async with openai.AsyncOpenAI(
+        base_url=sim.base_url, api_key=sim.api_key, max_retries=0
+    ) as ai:
+        begun = await ai.responses.create(
+            model="gpt-5.5", input="sim:chat,halt=9", background=True, stream=True
+        )
+        id, last = "", -1
+        async for event in begun:
+            id = event.response.id if event.type == "response.created" else id
+            last = event.sequence_number
+            if last == 8:
+                break
+        await begun.close()
+        assert (await ai.responses.retrieve(id)).status == "in_progress"
+        assert (await ai.responses.cancel(id)).status == "cancelled"
+        rest = await ai.responses.retrieve(id, stream=True, starting_after=last)
+        assert [event async for event in rest] == []
+
+
+async def test_nothing_is_kept_after_forgetting(client: Any, sim: Simulator) -> None:
+    """A new test begins with an empty shelf."""
+    id = await queued(client, "sim:chat")
+    sim.forget()
+    assert (await client.get(id)).status == 404
+
+
+async def test_a_client_that_leaves_a_model_at_work(
+    client: Any, sim: Simulator
+) -> None:
+    """The end of the server ends the wait."""
+    body = {**client.body("sim:chat,halt=4"), **KEPT, "stream": True}
+    sent = {"Authorization": "Bearer sk-simulator-1"}
+    url = f"{sim.base_url}/responses"
+    with pytest.raises(TimeoutError):
+        async with client.session.post(
+            url, json=body, headers=sent, timeout=aiohttp.ClientTimeout(sock_read=0.2)
+        ) as answer:
+            await answer.read()
+    assert (await sim.closed_early()).events_sent == 4
