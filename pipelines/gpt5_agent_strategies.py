@@ -14226,7 +14226,7 @@ class Earlier:
 
     `failed` are the calls that failed, `answers` a person's by their confirmations;
     `open_turn` is an answer of the model whose calls waited for these: its round
-    counts, its calls do not yet.
+    counts, its calls do not yet. `open_origin` is who made it.
     """
 
     rounds: int = 0
@@ -14236,6 +14236,7 @@ class Earlier:
     failed: tuple[Item, ...] = ()
     answers: Mapping[str, bool] = field(default_factory=dict)
     open_turn: tuple[Item, ...] = ()
+    open_origin: Origin | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -14260,6 +14261,7 @@ def read_earlier(messages: Sequence[Message]) -> Earlier:
         failed=(*_failed_in(groups, outputs), *_noted_failures(turns)),
         answers=answers,
         open_turn=open_turn,
+        open_origin=turns[-1].origin if open_turn else None,
     )
 
 
@@ -14383,7 +14385,7 @@ def prepare_agent(asked: AgentAsked) -> Prepared:
     )
     guide = asked.persona.guide
     memory = remembered(asked.messages, guide.memory_policy if guide else "")
-    reader = Origin(model.family, asked.endpoint.host)
+    reader = origin_at(model.family, asked.endpoint)
     said, items = _history(_with_query(memory.messages, asked.query), reader, earlier)
     sources = read_context(asked.context)
     offer = _offer(asked)
@@ -14423,7 +14425,9 @@ def _history(
     marked, records = with_records(without_questions(closed))
     said, stretches = read_messages(marked)
     items = build_input(stretches, records, reader)
-    return said, [*items, *given_back(earlier.open_turn, with_reasoning=True)]
+    maker = earlier.open_origin
+    readable = maker is not None and reader.may_read(maker)
+    return said, [*items, *given_back(earlier.open_turn, with_reasoning=readable)]
 
 
 def _without_last_turn(messages: Sequence[Message]) -> list[Message]:
@@ -15524,7 +15528,7 @@ def _prepared(call: Call, log: AgentLog) -> tuple[AgentAsked, HostView | PlainVi
     emits = emits_thoughts(call.question)
     if not caller.host_reads:
         return asked, PlainView(*_heading(caller), emits)
-    origin = Origin(resolve_model(asked.model).family, asked.endpoint.host)
+    origin = origin_at(resolve_model(asked.model).family, asked.endpoint)
     return asked, HostView(monotonic_seconds, emits, origin)
 
 
