@@ -14,10 +14,10 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       origin, texts, tool_names, remote_calls, hosted, replay, compat,
                       sse, cursor, events, event_reader, json_texts, parameters,
                       request, turn, exchange, healing, resumption, attempts,
-                      schema_parts, arguments, approvals, toolset, calls, consents,
-                      open_schemas, strict_limits, schemas, tools, run, overrides,
-                      containers, retirement, mcp_fields, mcp_servers, prices, audit,
-                      omissions, auto_model, model_list
+                      schema_parts, misfits, arguments, approvals, toolset, calls,
+                      consents, open_schemas, strict_limits, schemas, tools, run,
+                      overrides, containers, retirement, mcp_fields, mcp_servers,
+                      prices, audit, omissions, auto_model, model_list
     owui_chat  links, annotations, host_chunks, shown, kept_cards, markers, messages,
                stored, made, chunks, completion, cards, call_cards, citations, closing,
                code_texts, picture_cards, code_cards, remote_cards, searches,
@@ -4191,13 +4191,14 @@ def reference_name(node: Any) -> str:
     return ""
 
 
-# openai_responses.arguments ===========================================================
-# What a model gives a function, held against the function's own schema.
+# openai_responses.misfits =============================================================
+# A value held against a JSON Schema.
 #
 # The check knows the keywords that models get wrong: types, required properties, enums,
 # items and choices. Others are the tool's business.
 
-_DEEPEST_ARGUMENT = 40
+DEEPEST_ARGUMENT = 40
+"""How deep values and what schemas refer to are followed."""
 
 
 def _is_number(value: Any) -> bool:
@@ -4217,85 +4218,71 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+@dataclass(frozen=True, slots=True)
+class SchemaCheck:
+    """Holds values against the parts of one schema.
 
-    Nulls that stand for "not given" are fine.
+    Where it is `lenient`, the null of a property that may be left out is always fine.
     """
-    if not isinstance(arguments, Mapping):
-        return "The arguments must be a JSON object."
-    try:
-        found = _misfit(without_nulls(arguments, schema), schema, schema, "", 0)
-    except (TypeError, AttributeError, ValueError):
-        return None  # what a server calls a schema need not be one
-    return None if found is None else f"The argument {found}."
+
+    root: Mapping[str, Any]
+    lenient: bool = False
+
+    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+            return ""
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            return self.misfit(value, referred(node, self.root), path, depth + 1)
+        found = _own_misfit(value, node, path)
+        if isinstance(value, Mapping):
+            found = found or self._in_object(value, node, path, depth)
+        if isinstance(value, list):
+            found = found or self._in_list(value, node, path, depth)
+        return found or self._in_parts(value, node, path, depth)
+
+    def _in_object(
+        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        required = node.get("required") or ()
+        missing = [name for name in required if name not in value]
+        if missing:
+            return f"{_joined(path, str(missing[0]))} is missing"
+        properties = node.get("properties") or {}
+        found = (
+            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
+            for name in properties
+            if name in value
+            and (value[name] is not None or name in required or not self.lenient)
+        )
+        return next(filter(None, found), "")
+
+    def _in_list(
+        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        found = (
+            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
+            for place, one in enumerate(value)
+        )
+        return next(filter(None, found), "")
+
+    def _in_parts(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        """Hold a value against `allOf`, and against one at least of a choice."""
+        for part in node.get("allOf") or ():
+            found = self.misfit(value, part, path, depth + 1)
+            if found:
+                return found
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
+            return f"{path or 'object'} fits none of its forms"
+        return ""
 
 
-def without_nulls(
-    arguments: Mapping[str, Any], schema: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
-
-    They do where a property is optional and must not be null itself.
-    """
-    return dict(_cleaned(arguments, schema, schema, 0))
-
-
-def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > _DEEPEST_ARGUMENT:
-        return value
-    forms = list(_all_forms(node, root))
-    if isinstance(value, list):
-        items = next((form["items"] for form in forms if "items" in form), None)
-        return [_cleaned(one, items, root, depth + 1) for one in value]
-    if not isinstance(value, Mapping):
-        return value
-    known: dict[str, Any] = {}
-    required: set[str] = set()
-    for form in forms:
-        known |= form.get("properties") or {}
-        required |= set(form.get("required") or ())
-    return {
-        name: _cleaned(one, known.get(name), root, depth + 1)
-        for name, one in value.items()
-        if one is not None
-        or name not in known
-        or name in required
-        or _misfit(None, known[name], root, name, 0) is None
-    }
-
-
-def _all_forms(node: Any, root: Mapping[str, Any], depth: int = 0) -> Iterator[Any]:
-    """Yield a schema, with all the schemas it refers to or is put together from."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
-        return
-    yield node
-    parts = [referred(node, root)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
-    for part in parts:
-        yield from _all_forms(part, root, depth + 1)
-
-
-def _misfit(
-    value: Any, node: Any, root: Mapping[str, Any], path: str, depth: int
-) -> str | None:
-    """Return the path and what is wrong there, or None."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
-        return None
-    if value is None and node.get("nullable") is True:
-        return None
-    if "$ref" in node:
-        return _misfit(value, referred(node, root), root, path, depth + 1)
-    found = _own_misfit(value, node, path)
-    if found is None and isinstance(value, Mapping):
-        found = _in_object(value, node, root, path, depth)
-    if found is None and isinstance(value, list):
-        found = _in_list(value, node, root, path, depth)
-    return found or _in_parts(value, node, root, path, depth)
-
-
-def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str | None:
+def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
     """Hold a value against the type of a schema, then against what it may be."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
@@ -4304,60 +4291,12 @@ def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str | None:
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
         return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
-    return None
+    return ""
 
 
 def _known_types(said: Any) -> list[str]:
     kinds = [said] if isinstance(said, str) else said or []
     return [kind for kind in kinds if kind in _TYPES]
-
-
-def _in_object(
-    value: Mapping[str, Any],
-    node: Mapping[str, Any],
-    root: Mapping[str, Any],
-    path: str,
-    depth: int,
-) -> str | None:
-    missing = [name for name in node.get("required") or () if name not in value]
-    if missing:
-        return f"{_joined(path, str(missing[0]))} is missing"
-    properties = node.get("properties") or {}
-    parts = ((name, properties[name]) for name in properties if name in value)
-    found = (
-        _misfit(value[name], part, root, _joined(path, name), depth + 1)
-        for name, part in parts
-    )
-    return next((one for one in found if one), None)
-
-
-def _in_list(
-    value: Sequence[Any],
-    node: Mapping[str, Any],
-    root: Mapping[str, Any],
-    path: str,
-    depth: int,
-) -> str | None:
-    found = (
-        _misfit(one, node.get("items"), root, f"{path}[{place}]", depth + 1)
-        for place, one in enumerate(value)
-    )
-    return next((one for one in found if one), None)
-
-
-def _in_parts(
-    value: Any, node: Mapping[str, Any], root: Mapping[str, Any], path: str, depth: int
-) -> str | None:
-    """Hold a value against `allOf`, and against one at least of a choice."""
-    for part in node.get("allOf") or ():
-        found = _misfit(value, part, root, path, depth + 1)
-        if found:
-            return found
-    options = node.get("anyOf") or node.get("oneOf") or ()
-    misfits = [_misfit(value, one, root, path, depth + 1) for one in options]
-    if misfits and all(misfits):
-        return f"{path or 'object'} fits none of its forms"
-    return None
 
 
 def _joined(path: str, name: str) -> str:
@@ -4373,6 +4312,95 @@ def _listed(words: Sequence[str]) -> str:
 def _same(one: Any, other: Any) -> bool:
     """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+# openai_responses.arguments ===========================================================
+# What a model gives a function, held against the function's own schema.
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""What a server calls a schema need not be one."""
+
+
+def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+
+    Nulls that stand for "not given" are fine.
+    """
+    if not isinstance(arguments, Mapping):
+        return "The arguments must be a JSON object."
+    given = without_nulls(arguments, schema)
+    try:
+        found = SchemaCheck(schema).misfit(given, schema)
+    except _ODD_SCHEMA:
+        return None
+    return f"The argument {found}." if found else None
+
+
+def without_nulls(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments without the nulls that stand for "not given".
+
+    They do where a property is optional and must not be null itself. Where the schema
+    is a choice, the form that the model chose tells.
+    """
+    try:
+        return dict(_cleaned(arguments, schema, schema, 0))
+    except _ODD_SCHEMA:
+        return dict(arguments)
+
+
+def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+        return value
+    forms = list(_held_against(value, node, root))
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_cleaned(one, items, root, depth + 1) for one in value]
+    known: dict[str, list[Any]] = {}
+    required: set[str] = set()
+    for form in forms:
+        for name, part in (form.get("properties") or {}).items():
+            known.setdefault(name, []).append(part)
+        required |= set(form.get("required") or ())
+    whole = {name: {"allOf": parts} for name, parts in known.items()}
+    may_be_null = SchemaCheck(root)
+    return {
+        name: _cleaned(one, whole.get(name), root, depth + 1)
+        for name, one in value.items()
+        if one is not None
+        or name not in whole
+        or name in required
+        or not may_be_null.misfit(None, whole[name])
+    }
+
+
+def _held_against(
+    value: Any, node: Any, root: Mapping[str, Any], depth: int = 0
+) -> Iterator[Any]:
+    """Yield the schemas that a value is held against: those of choices as it fits."""
+    if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+        return
+    yield node
+    parts = [referred(node, root)] if "$ref" in node else []
+    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
+    for key in ("anyOf", "oneOf"):
+        options = node.get(key)
+        parts += (
+            _chosen_option(value, options, root) if isinstance(options, list) else []
+        )
+    for part in parts:
+        yield from _held_against(value, part, root, depth + 1)
+
+
+def _chosen_option(
+    value: Any, options: list[Any], root: Mapping[str, Any]
+) -> list[Any]:
+    """Return the option that a value fits; all of them where it fits none."""
+    check = SchemaCheck(root, lenient=True)
+    fitting = (option for option in options if not check.misfit(value, option))
+    first = next(fitting, None)
+    return options if first is None else [first]
 
 
 # openai_responses.approvals ===========================================================
@@ -11127,13 +11155,15 @@ class Round:
     """The end of a round whose calls the host is to run.
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are
-    the keys of the sources that the page has.
+    the keys of the sources that the page has. The host may cite what its tools read in
+    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
     """
 
     sent: tuple[Item, ...]
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
+    instructions: str = ""
 
 
 def remember_round(state: Any, message_id: str, ended: Round) -> None:
@@ -12196,8 +12226,11 @@ def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     within_run = asked.valves.carries_reasoning()
     received = tuple(given_back(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
-    handed_over = Round(sent, received, tuple(keeping.pending), keeping.cited)
-    remember_round(asked.state, asked.caller.message_id, handed_over)
+    ended_round = Round(
+        *(sent, received, tuple(keeping.pending), keeping.cited),
+        job.request.instructions or "",
+    )
+    remember_round(asked.state, asked.caller.message_id, ended_round)
     return None
 
 
@@ -12581,6 +12614,8 @@ async def prepare_chat(asked: Asked) -> Job:
         stretches = with_kept(stretches, store.runs(rewritten))
         carried |= store.records
     items = continued_input(before, stretches) if before else None
+    if before:
+        instructions = before.instructions
     instructions, stretches = steadied(asked, instructions, stretches, store, model)
     if items is None:
         stretches = await _with_attachments(asked, stretches, store, model)

@@ -16,7 +16,7 @@ from gpt5_agent.views import HostView
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.models import resolve_model
-from openai_responses.origin import Origin
+from openai_responses.origin import origin_at
 
 Json = dict[str, Any]
 Answerer = Callable[[str, Json], str]
@@ -72,7 +72,7 @@ class HostChat:
         asked = replace(self.asked, messages=[*self.messages, *given])
         events = await events_of(asked, self.provider)
         model = resolve_model(self.asked.model)
-        origin = Origin(model.family, self.asked.endpoint.host)
+        origin = origin_at(model.family, self.asked.endpoint)
         view = HostView(lambda: 1.0, self.emits_thoughts, origin)
         chunks = [chunk for event in events for chunk in view.show(event)]
         shown = self.host.reduce([c for c in chunks if str(c.get("type")) > "response"])

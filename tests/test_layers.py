@@ -42,6 +42,7 @@ LAYERS = {
         "schema_parts",
         "strict_limits",
         "schemas",
+        "misfits",
         "arguments",
         "open_schemas",
         "tools",

@@ -23,7 +23,7 @@ from gpt5_agent.workbench import Workbench, server_secrets, servers_of
 from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.errors import ResponsesError
 from openai_responses.models import resolve_model
-from openai_responses.origin import Origin
+from openai_responses.origin import origin_at
 from openai_responses.redaction import error_place
 from openai_responses.run import run
 from openai_responses.run_events import RunEnded
@@ -99,7 +99,7 @@ def _prepared(call: Call, log: AgentLog) -> tuple[AgentAsked, HostView | PlainVi
     emits = emits_thoughts(call.question)
     if not caller.host_reads:
         return asked, PlainView(*_heading(caller), emits)
-    origin = Origin(resolve_model(asked.model).family, asked.endpoint.host)
+    origin = origin_at(resolve_model(asked.model).family, asked.endpoint)
     return asked, HostView(monotonic_seconds, emits, origin)
 
 

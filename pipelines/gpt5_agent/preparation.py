@@ -15,7 +15,7 @@ from gpt5_agent.rounds import Earlier, Style, read_earlier, settled_in_chat
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models import ResolvedModel, resolve_model
-from openai_responses.origin import Origin
+from openai_responses.origin import Origin, origin_at
 from openai_responses.replay import given_back
 from openai_responses.request import ResponsesRequest, build_request
 from openai_responses.tool_names import ToolNames
@@ -67,7 +67,7 @@ def prepare_agent(asked: AgentAsked) -> Prepared:
     )
     guide = asked.persona.guide
     memory = remembered(asked.messages, guide.memory_policy if guide else "")
-    reader = Origin(model.family, asked.endpoint.host)
+    reader = origin_at(model.family, asked.endpoint)
     said, items = _history(_with_query(memory.messages, asked.query), reader, earlier)
     sources = read_context(asked.context)
     offer = _offer(asked)
@@ -107,7 +107,9 @@ def _history(
     marked, records = with_records(without_questions(closed))
     said, stretches = read_messages(marked)
     items = build_input(stretches, records, reader)
-    return said, [*items, *given_back(earlier.open_turn, with_reasoning=True)]
+    maker = earlier.open_origin
+    readable = maker is not None and reader.may_read(maker)
+    return said, [*items, *given_back(earlier.open_turn, with_reasoning=readable)]
 
 
 def _without_last_turn(messages: Sequence[Message]) -> list[Message]:

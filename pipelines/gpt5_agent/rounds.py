@@ -19,6 +19,7 @@ from gpt5_agent.ledger import read_noted_usage
 from gpt5_agent.memory import Message, begins_turn
 from openai_responses.items import Item, is_call
 from openai_responses.json_texts import typed_object
+from openai_responses.origin import Origin
 from openai_responses.usage import Usage, add_usage
 from owui_chat.details import CarriedTurn, carried_turns
 
@@ -42,7 +43,7 @@ class Earlier:
 
     `failed` are the calls that failed, `answers` a person's by their confirmations;
     `open_turn` is an answer of the model whose calls waited for these: its round
-    counts, its calls do not yet.
+    counts, its calls do not yet. `open_origin` is who made it.
     """
 
     rounds: int = 0
@@ -52,6 +53,7 @@ class Earlier:
     failed: tuple[Item, ...] = ()
     answers: Mapping[str, bool] = field(default_factory=dict)
     open_turn: tuple[Item, ...] = ()
+    open_origin: Origin | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -76,6 +78,7 @@ def read_earlier(messages: Sequence[Message]) -> Earlier:
         failed=(*_failed_in(groups, outputs), *_noted_failures(turns)),
         answers=answers,
         open_turn=open_turn,
+        open_origin=turns[-1].origin if open_turn else None,
     )
 
 

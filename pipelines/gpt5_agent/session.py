@@ -20,7 +20,7 @@ from gpt5_agent.reporting import report
 from gpt5_agent.strategy import MakeProvider, responses_provider, run_agent
 from openai_responses.items import is_call, item_type, message_text
 from openai_responses.models import resolve_model
-from openai_responses.origin import Origin
+from openai_responses.origin import origin_at
 from openai_responses.run_events import CallAnswered
 from owui_chat.chunks import chat_tool_call
 from owui_chat.details import turn_details
@@ -109,7 +109,7 @@ class Session:
         items = [item for _, item in ended.items]
         texts = [message_text(i) for i in items if item_type(i) == "message"]
         family = resolve_model(self._asked.model).family
-        origin = Origin(family, self._asked.endpoint.host)
+        origin = origin_at(family, self._asked.endpoint)
         pairs = [(item, message_text(item)) for item in items]
         calls = [chat_tool_call(item) for item in items if is_call(item)]
         return {

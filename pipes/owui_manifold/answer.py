@@ -124,8 +124,11 @@ def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     within_run = asked.valves.carries_reasoning()
     received = tuple(given_back(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
-    handed_over = Round(sent, received, tuple(keeping.pending), keeping.cited)
-    remember_round(asked.state, asked.caller.message_id, handed_over)
+    ended_round = Round(
+        *(sent, received, tuple(keeping.pending), keeping.cited),
+        job.request.instructions or "",
+    )
+    remember_round(asked.state, asked.caller.message_id, ended_round)
     return None
 
 

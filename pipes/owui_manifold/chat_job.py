@@ -67,6 +67,8 @@ async def prepare_chat(asked: Asked) -> Job:
         stretches = with_kept(stretches, store.runs(rewritten))
         carried |= store.records
     items = continued_input(before, stretches) if before else None
+    if before:
+        instructions = before.instructions
     instructions, stretches = steadied(asked, instructions, stretches, store, model)
     if items is None:
         stretches = await _with_attachments(asked, stretches, store, model)

@@ -24,13 +24,15 @@ class Round:
     """The end of a round whose calls the host is to run.
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are
-    the keys of the sources that the page has.
+    the keys of the sources that the page has. The host may cite what its tools read in
+    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
     """
 
     sent: tuple[Item, ...]
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
+    instructions: str = ""
 
 
 def remember_round(state: Any, message_id: str, ended: Round) -> None:

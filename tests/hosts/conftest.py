@@ -9,15 +9,14 @@ import pytest_asyncio
 from hosts.chromium import Chromium
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
-from hosts.pipes import install_pipe
+from hosts.pipes import install_pipe, install_toolkit
 from hosts.tabs import Tab
-from hosts.users import EVERYBODY_READS, User
+from hosts.users import User
 from simulator import Simulator
 
 BUILT = Path(__file__).parents[2] / "pipes"
 BUILT_PIPE = BUILT / "openai_responses_manifold.py"
 BUILT_FILTER = BUILT / "openai_responses_controls.py"
-TOOLKIT = Path(__file__).with_name("toolkit.py")
 FUNCTION_ID = "openai_responses"
 MODELS = (
     "gpt-6.1-sol",
@@ -125,13 +124,6 @@ async def page(member: User, chromium: Chromium) -> AsyncIterator[ChatPage]:
 @pytest_asyncio.fixture(scope="session")
 async def toolkit(admin: User) -> AsyncIterator[None]:
     """A toolkit that everybody may use."""
-    form = {
-        "id": "toolkit",
-        "name": "Toolkit",
-        "content": TOOLKIT.read_text(),
-        "meta": {"description": "tests"},
-        "access_grants": [EVERYBODY_READS],
-    }
-    await admin.call("POST", "/api/v1/tools/create", form)
+    await install_toolkit(admin)
     yield
     await admin.call("DELETE", "/api/v1/tools/id/toolkit/delete")

@@ -20,6 +20,7 @@ OFFLINE = {
     "ENABLE_OLLAMA_API": "false",
     "ENABLE_OPENAI_API": "false",
     "ENABLE_COMMUNITY_SHARING": "false",
+    "ENABLE_RAG_LOCAL_WEB_FETCH": "true",  # the only pages there are
     "DEFAULT_USER_ROLE": "user",
     "ENABLE_TOOL_PERMISSIONS": "true",  # the chat's controls may ask before a tool
     "WEBUI_SECRET_KEY": "on this machine only",

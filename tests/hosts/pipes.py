@@ -1,11 +1,14 @@
-"""Our pipes inside a running Open WebUI."""
+"""Our pipes, and tools for them, inside a running Open WebUI."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from hosts.client import Json
-from hosts.users import User
+from hosts.users import EVERYBODY_READS, User
+
+TOOLKIT = Path(__file__).with_name("toolkit.py")
 
 
 async def install_pipe(
@@ -23,6 +26,18 @@ async def install_pipe(
         if "info" not in model:  # then it has no row that could grant anything yet
             await admin.share_model(model["id"], model["name"])
     return [model["id"] for model in ours]
+
+
+async def install_toolkit(admin: User) -> None:
+    """Install a toolkit that everybody may use."""
+    form = {
+        "id": "toolkit",
+        "name": "Toolkit",
+        "content": TOOLKIT.read_text(),
+        "meta": {"description": "tests"},
+        "access_grants": [EVERYBODY_READS],
+    }
+    await admin.call("POST", "/api/v1/tools/create", form)
 
 
 @asynccontextmanager

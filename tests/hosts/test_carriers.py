@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from hosts.client import Json
 from hosts.page import ChatPage
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
@@ -19,6 +20,7 @@ PIPE = "openai_responses"
 MODEL, HIGH, PLAIN = (
     f"{PIPE}.{name}" for name in ("gpt-6.2-sol", "gpt-5.2-high", "gpt-5.2")
 )
+CALL = ("function_call", "function_call_output")
 SIGN = "openai_responses:"
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 USED = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
@@ -153,6 +155,39 @@ async def test_reasoning_stays_within_a_family(
 
     assert_each_continues_the_last(simulator)
     assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 3
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"API_KEY": "sk-simulator-2"},
+        {"ORGANIZATION": "org-of-others"},
+        {"BASE_URL": "http://localhost"},
+    ],
+    ids="".join,
+)
+@pytest.mark.usefixtures("carrier")
+async def test_reasoning_stays_with_its_maker(
+    tab: Tab, admin: User, simulator: Simulator, change: Json
+) -> None:
+    """The rest goes to any account and server; back at home nothing was lost."""
+    if "BASE_URL" in change:  # the same server by another name
+        change = {"BASE_URL": simulator.base_url.replace("127.0.0.1", "localhost")}
+    [first] = await in_turn(tab, (MODEL, "sim:tool-after-text weather?"))
+    async with valves_changed(admin, PIPE, **change):
+        await tab.send(MODEL, "sim:chat go on", chat_id=first.chat_id)
+    await tab.send(MODEL, "sim:chat and on", chat_id=first.chat_id)
+
+    elsewhere, back = [kinds(body["input"]) for body in chat_bodies(simulator)[-2:]]
+    plain = ["user", "assistant", *CALL, "assistant", "user"]
+    assert elsewhere == plain
+    assert [kind for kind in back if kind != "reasoning"] == [
+        *plain,
+        *("assistant", "user"),
+    ]
+    assert back.count("reasoning") == 2
+    assert [r.status for r in simulator.requests if r.status != 200] == []
 
 
 @pytest.mark.asyncio

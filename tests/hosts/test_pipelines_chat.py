@@ -25,6 +25,7 @@ from simulator import Simulator
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("agents")]
 
 PATIENCE = 120
+OTHERS_KEY = "sk-simulator-2"  # of another organisation
 WITH_TOOLS: Json = {
     "tool_ids": ["toolkit"],
     "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
@@ -94,6 +95,51 @@ async def test_the_second_turn_replays_the_reasoning(
     assert before["instructions"] == after["instructions"]
     assert before.get("tools") == after.get("tools")
     assert "[openai_responses" not in (await tab.message(first))["content"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"API_KEY": OTHERS_KEY}, {"ORGANIZATION": "org-of-others"}], ids=str
+)
+async def test_reasoning_goes_only_to_the_account_that_made_it(
+    tab: Tab, agents: PipelinesServer, simulator: Simulator, change: Json
+) -> None:
+    """What anybody can read goes on; back with its maker, so does the reasoning."""
+    text = "sim:tool-after-text weather?"
+    first = await tab.send(FUNCTION_CALLING, text, body=WITH_TOOLS)
+    async with agent_valves_changed(agents, **change):
+        second = await tab.send(FUNCTION_CALLING, "again", chat_id=first.chat_id)
+    third = await tab.send(FUNCTION_CALLING, "and again", chat_id=first.chat_id)
+
+    assert first.error is second.error is third.error is None
+    elsewhere, back = [kinds(body["input"]) for body in chat_bodies(simulator)[-2:]]
+    assert elsewhere == [
+        *("user", "assistant", "function_call", "function_call_output"),
+        *("assistant", "user"),
+    ]
+    assert [kind for kind in back if kind != "reasoning"] == [
+        *elsewhere,
+        *("assistant", "user"),
+    ]
+    assert back.count("reasoning") == 2
+    assert [r.status for r in simulator.requests if r.status != 200] == []
+
+
+async def test_reasoning_of_a_call_that_waited_goes_only_to_its_account(
+    tab: Tab, agents: PipelinesServer, simulator: Simulator
+) -> None:
+    """While a person was asked, an administrator set another key."""
+    async with agent_valves_changed(agents, TOOL_APPROVAL="get_weather=ask"):
+        turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
+        card = await pending(tab, turn)
+        (question,) = json.loads(card["arguments"])["questions"]
+        answers = {question["id"]: {"label": "Allow"}}
+        async with agent_valves_changed(agents, API_KEY=OTHERS_KEY):
+            await resolve(tab, turn, card, action="answer", answers=answers)
+
+    assert turn.error is None
+    sent = kinds(chat_bodies(simulator)[-1]["input"])
+    assert sent == ["user", "function_call", "function_call_output"]
+    assert [r.status for r in simulator.requests if r.status != 200] == []
 
 
 @pytest.mark.parametrize("scenario", ["tool", "tool-after-text", "tool-twice"])

@@ -1,15 +1,20 @@
 """Whatever happens to a chat, its next request is one that the strictest API takes."""
 
 import json
+import os
+import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from earlier_writers import EARLIER, seed_key
 from hosts.client import Json
-from hosts.pipes import valves_changed
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import install_pipe, install_toolkit, valves_changed
 from hosts.questions import Question, Sender, request_body
-from hosts.sent import answered, chat_bodies
+from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
@@ -228,6 +233,15 @@ async def shared(scene: Scene) -> str:
     return turn.chat_id
 
 
+async def opened_from_a_shared_link(scene: Scene) -> str:
+    """A copy of what the link shows."""
+    turn = await scene.looked_up()
+    user = scene.tab.user
+    link = (await user.share_chat(turn.chat_id))["share_id"]
+    row = await user.call("POST", f"/api/v1/chats/{link}/clone/shared", {})
+    return str(row["id"])
+
+
 async def moved_to_another_model_and_back(scene: Scene) -> str:
     """Each family's reasoning stays with it."""
     first = await scene.looked_up()
@@ -288,6 +302,7 @@ CASES: list[Case] = [
     exported_and_imported,
     imported_without_our_keys,
     shared,
+    opened_from_a_shared_link,
     moved_to_another_model_and_back,
     compacted,
     two_models_at_once,
@@ -304,6 +319,15 @@ IN_OUTPUT: list[Case] = [
     compacted,
 ]
 """Those in which it matters that the stored output holds more than the host's own."""
+WHOLE: list[Case] = [
+    tool_removed,
+    cloned,
+    forked,
+    exported_and_imported,
+    shared,
+    opened_from_a_shared_link,
+]
+"""Those in which nothing of the answer may be lost, its reasoning included."""
 
 
 @pytest.mark.asyncio
@@ -315,6 +339,8 @@ async def test_next_request_is_taken(
     chat_id = await case(Scene(tab, admin, simulator))
 
     await assert_it_goes_on(tab, simulator, chat_id)
+    if case in WHOLE:
+        assert_all_is_sent(simulator)
 
 
 @pytest.mark.asyncio
@@ -327,6 +353,8 @@ async def test_next_request_is_taken_from_the_output(
         chat_id = await case(Scene(tab, admin, simulator))
 
         await assert_it_goes_on(tab, simulator, chat_id)
+        if case in WHOLE:
+            assert_all_is_sent(simulator)
 
 
 async def assert_it_goes_on(tab: Tab, simulator: Simulator, chat_id: str) -> None:
@@ -339,3 +367,56 @@ async def assert_it_goes_on(tab: Tab, simulator: Simulator, chat_id: str) -> Non
     sent = chat_bodies(simulator)[-1]["input"]
     assert sent[-1]["content"] == [{"type": "input_text", "text": "sim:chat go on"}]
     assert "openai_responses:" not in json.dumps(sent)
+
+
+def assert_all_is_sent(simulator: Simulator) -> None:
+    """The last request begins with the one before it and what that received."""
+    before, after = chat_bodies(simulator)[-2:]
+    expected = [*before["input"], *map(stripped, outputs(simulator)[-2])]
+    assert after["input"][: len(expected)] == expected
+    assert kinds(expected).count("reasoning") == 2
+
+
+@pytest.mark.asyncio
+async def test_next_request_is_taken_after_a_crash(
+    tmp_path: Path, pipe_source: str, pipe_valves: Json, simulator: Simulator
+) -> None:
+    """The server was killed while a tool was at work."""
+    async with OpenWebUI(home=tmp_path) as server:
+        await install_pipe(server.admin, PIPE, pipe_source, pipe_valves)
+        await install_toolkit(server.admin)
+        async with Tab(server.admin) as tab:
+            body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
+            turn = await tab.begin(MODEL, "sim:tool weather?", body=body)
+            await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events), 20)
+            await simulator.all_ended()
+            os.kill(server.pid, signal.SIGKILL)
+    async with OpenWebUI(home=tmp_path) as server, Tab(server.admin) as tab:
+        await assert_it_goes_on(tab, simulator, turn.chat_id)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("writer", EARLIER)
+async def test_chat_of_an_earlier_writer_goes_on(
+    tab: Tab, simulator: Simulator, writer: str
+) -> None:
+    """What it kept is sent; its lines and blocks are not."""
+    turn = await tab.send(MODEL, "sim:tool weather?", body=USED)
+    thought, call = outputs(simulator)[0]
+    output = chat_bodies(simulator)[-1]["input"][-1]
+    ids, text = EARLIER[writer]
+    chat = await tab.user.chat(turn.chat_id)
+    history = chat["history"]
+    del history["messages"][turn.message_id]["output"]
+    history["messages"][turn.message_id]["content"] = text
+    payloads = dict(zip(ids, (thought, call, output), strict=True))
+    key = seed_key(payloads, turn.message_id, MODEL)
+    old = {"title": "Old", "models": [MODEL], "history": history, **key}
+    [row] = await tab.user.import_chats([{"chat": old}])
+
+    await assert_it_goes_on(tab, simulator, row["id"])
+
+    sent = chat_bodies(simulator)[-1]["input"]
+    assert sent[1:4] == [stripped(thought), stripped(call), output]
+    assert [part["text"] for part in sent[4]["content"]] == ["It rains."]
+    assert kinds(sent[4:]) == ["assistant", "user"]

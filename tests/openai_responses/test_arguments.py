@@ -91,6 +91,85 @@ def test_nulls_that_stand_for_not_given_go() -> None:
     assert given_ == before
 
 
+CHOICE: Schema = {
+    "oneOf": [
+        {
+            "type": "object",
+            "properties": {"a": {"type": "string"}, "kind": {"const": "p"}},
+            "required": ["kind"],
+        },
+        {
+            "type": "object",
+            "properties": {"a": {"type": "string"}, "kind": {"const": "q"}},
+            "required": ["a", "kind"],
+        },
+        {
+            "type": "object",
+            "properties": {"a": {"type": "null"}, "kind": {"const": "r"}},
+            "required": ["kind"],
+        },
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "cleaned"),
+    [
+        ({"kind": "p", "a": None}, {"kind": "p"}),
+        ({"kind": "q", "a": None}, {"kind": "q", "a": None}),
+        ({"kind": "r", "a": None}, {"kind": "r", "a": None}),
+        ({"kind": "?", "a": None}, {"kind": "?", "a": None}),
+    ],
+)
+def test_what_a_null_means_tells_the_form_that_was_chosen(
+    chosen: Schema, cleaned: Schema
+) -> None:
+    """Not one of the others, which may want what this one leaves open."""
+    schema = {"type": "object", "properties": {"x": CHOICE}}
+
+    assert without_nulls({"x": chosen}, schema) == {"x": cleaned}
+    assert without_nulls({"x": [chosen]}, in_list(CHOICE)) == {"x": [cleaned]}
+
+
+def in_list(schema: Schema) -> Schema:
+    """Return the parameters of a function that takes a list."""
+    items = {"type": "array", "items": schema}
+    return {"type": "object", "properties": {"x": items}}
+
+
+def test_a_null_has_to_fit_all_that_is_said_of_a_property() -> None:
+    """The parts of an `allOf` hold together."""
+    parts = [{"type": ["string", "null"]}, {"type": "string"}]
+    for said in (parts, parts[::-1]):
+        schema = {"allOf": [{"properties": {"x": part}} for part in said]}
+        assert without_nulls({"x": None}, schema) == {}
+
+
+def test_choices_inside_of_choices_are_found_in_a_moment() -> None:
+    """However deep the model nests what may be one of several things."""
+    joined = [
+        {
+            "type": "object",
+            "properties": {
+                "op": {"const": op},
+                "left": {"$ref": "#/$defs/Term"},
+                "note": {"type": "string"},
+            },
+            "required": ["op", "left"],
+        }
+        for op in ("and", "or", "not")
+    ]
+    term = {"anyOf": [*joined, {"type": "string"}]}
+    schema: Schema = {"type": "object", "properties": {"where": term}}
+    schema["$defs"] = {"Term": term}
+    given_: Any = "x"
+    for _ in range(12):
+        given_ = {"op": "not", "left": given_, "note": None}
+
+    assert "note" not in str(without_nulls({"where": given_}, schema))
+    assert argument_complaint({"where": given_}, schema) is None
+
+
 def test_a_long_value_is_not_quoted() -> None:
     """Neither the model's nor the schema's."""
     schema = {"type": "object", "properties": {"x": {"enum": ["y" * 5000]}}}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from earlier_writers import EARLIER, A, B, C, seed_key
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.origin import Origin
 from openai_responses.replay import replayed
@@ -35,7 +36,6 @@ from run_sample import (
 )
 
 Json = dict[str, Any]
-A, B, C = "A" * 26, "B" * 26, "C" * 26
 PLAIN = {"type": "output_text", "annotations": []}
 
 
@@ -489,16 +489,7 @@ def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
 
 def seed_chat(**payloads: Item) -> dict[str, Record]:
     """The records of a chat that an earlier writer kept."""
-    items = {
-        ulid: {
-            "model": "openai_responses.gpt-5.2-high",
-            "created_at": 1_750_000_000,
-            "payload": payload,
-            "message_id": "m-0",
-        }
-        for ulid, payload in payloads.items()
-    }
-    return read_records({"openai_responses_pipe": {"__v": 3, "items": items}})
+    return read_records(seed_key(payloads))
 
 
 def test_chat_of_the_seed_is_replayed() -> None:
@@ -522,49 +513,6 @@ def test_chat_of_the_seed_is_replayed() -> None:
         output("1"),
         answer("It rains."),
     ]
-
-
-def zero_width(ulid: str) -> str:
-    """A marker of 0.8.6: the bits of the id between two word joiners."""
-    bits = "".join(f"{ord(letter):08b}" for letter in ulid)
-    return f"\u2060{bits.translate({48: 0x200B, 49: 0x200C})}\u2060"
-
-
-STATUS = (
-    '<details type="status" done="true">\n<summary>Done</summary>\n\n- **t**\n'
-    "  - sub\n\n---</details>"
-)
-THOUGHT = (
-    '<details type="function_openai_responses.reasoning" done="true">\n'
-    "<summary>Done thinking!</summary>\nRain it is.\n</details>"
-)
-ID_A, ID_B, ID_C = A[:16], B[:16], C[:16]
-EARLIER = {
-    "0.8.6, zero-width": (
-        (A, B, C),
-        f"{zero_width(A)}{zero_width(B)}{zero_width(C)}\nIt rains.",
-    ),
-    "0.8.12, v1 with its summary": (
-        (A, B, C),
-        f"{THOUGHT}\n\n[](openai_responses:v1:reasoning:{A}?model=f.gpt-5.2)\n\n"
-        f"\n\n[](openai_responses:v1:function_call:{B}?model=f.gpt-5.2)\n\n"
-        f"\n\n[](openai_responses:v1:function_call_output:{C}?model=f.gpt-5.2)\n\n"
-        "It rains.",
-    ),
-    "0.8.28, v2 with its status": (
-        (ID_A, ID_B, ID_C),
-        f"{STATUS}\n[openai_responses:v2:reasoning:{ID_A}]: #\n"
-        f"\n[openai_responses:v2:function_call:{ID_B}]: #\n"
-        f"\n[openai_responses:v2:function_call_output:{ID_C}]: #\nIt rains.",
-    ),
-    "1.0.0, v2 with the model": (
-        (ID_A, ID_B, ID_C),
-        f"[openai_responses:v2:reasoning:{ID_A}?model=f.gpt-5.2]: #\n"
-        f"\n[openai_responses:v2:function_call:{ID_B}?model=f.gpt-5.2]: #\n"
-        f"\n[openai_responses:v2:function_call_output:{ID_C}?model=f.gpt-5.2]: #\n"
-        "It rains.",
-    ),
-}
 
 
 @pytest.mark.parametrize(
