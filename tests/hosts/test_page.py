@@ -1,11 +1,15 @@
 """What a person sees: the real page in Chromium."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
+from hosts.chromium import Chromium
 from hosts.page import ChatPage
 from hosts.sent import chat_bodies, kinds
+from hosts.users import User
 from simulator import Simulator
 
 pytestmark = [
@@ -19,27 +23,34 @@ SIGN = "openai_responses:"
 PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
+@pytest_asyncio.fixture
+async def stranger(member: User, chromium: Chromium) -> AsyncIterator[ChatPage]:
+    """The page of somebody who has to log in first."""
+    async with ChatPage(member, chromium, signed_in=False) as opened:
+        yield opened
+
+
 @pytest.mark.asyncio
-async def test_two_turns_by_hand(page: ChatPage, simulator: Simulator) -> None:
+async def test_two_turns_by_hand(stranger: ChatPage, simulator: Simulator) -> None:
     """Log in, choose the model, ask twice, reload: reasoning shown, no marker."""
-    await page.log_in()
-    await page.choose_model("GPT-6.2 Sol")
-    await page.watch(SIGN)
+    await stranger.log_in()
+    await stranger.choose_model("GPT-6.2 Sol")
+    await stranger.watch(SIGN)
 
-    await page.ask("sim:chat Good morning")
-    await page.ask("sim:chat And a second question")
+    await stranger.ask("sim:chat Good morning")
+    await stranger.ask("sim:chat And a second question")
 
-    assert await page.seen() == []
-    answer = await page.last_answer()
+    assert await stranger.seen() == []
+    answer = await stranger.last_answer()
     assert "Thought for" in answer
     assert "I was given 1 reasoning item back" in answer
     PICTURES.mkdir(exist_ok=True)
-    await page.screenshot(PICTURES / "two-turns.png")
-    await page.reload()
-    assert await page.last_answer() == answer
+    await stranger.screenshot(PICTURES / "two-turns.png")
+    await stranger.reload()
+    assert await stranger.last_answer() == answer
     sent = [b for b in chat_bodies(simulator) if len(b["input"]) > 1]
     assert kinds(sent[0]["input"]) == ["user", "reasoning", "assistant", "user"]
-    assert page.errors == []
+    assert stranger.errors == []
 
 
 @pytest.mark.asyncio

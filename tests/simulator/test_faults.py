@@ -6,6 +6,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from upstream import until
+
 pytestmark = pytest.mark.asyncio
 
 
@@ -52,6 +54,23 @@ async def test_a_stalled_stream_is_left_by_the_client(client: Any) -> None:
     assert left.finished is False
     assert left.ended_at is not None
     assert sim.open_streams == 0
+
+
+async def test_held_answer_goes_on_when_it_is_released(client: Any) -> None:
+    """hold lets a test decide when; what was forgotten holds again."""
+    sim = client.simulator
+    url = f"{sim.base_url}/responses"
+    headers = {"Authorization": "Bearer sk-simulator-1"}
+    body = client.body("sim:chat,hold=2", stream=True)
+    for _ in range(2):
+        async with client.session.post(url, json=body, headers=headers) as answer:
+            await until(lambda: sim.requests[-1].events_sent == 2)
+            assert sim.open_streams == 1
+            sim.release()
+            assert b"event: response.completed" in await answer.read()
+        await sim.all_ended()
+        assert sim.requests[-1].finished
+        sim.forget()
 
 
 async def test_a_stalled_json_answer_is_left_by_the_client(client: Any) -> None:
