@@ -267,7 +267,7 @@ def tell(
         record = keeping.feed(event)
         if isinstance(event, RunEnded) and not goes_on(event.output):
             record = keeping.rest()
-        line = ""
+        line, is_new = "", bool(record and record.ulid not in told.records)
         if record is not None:
             told.written.append(record)
         if record is not None and in_output:
@@ -275,8 +275,7 @@ def tell(
             value = write_records({record.ulid: record})
             told.chunks += told.view.show(Kept(record.ulid, value, index))
         elif record is not None:
-            begins = isinstance(event, Grew | RunEnded)
-            line = marker(record.kind, record.ulid) if begins else ""
+            line = marker(record.kind, record.ulid) if is_new else ""
         told.chunks += told.view.show(event, line)
     told.pending = keeping.pending
     return told

@@ -99,6 +99,7 @@ LAYERS = {
         "host_chunks",
         "closing",
         "shown",
+        "remarks",
         "call_cards",
         "picture_cards",
         "code_cards",

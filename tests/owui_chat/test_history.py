@@ -218,6 +218,45 @@ def test_deleted_text_takes_its_message_along() -> None:
     assert built([marked(A, ""), Answered("B")], kept(A, stub)) == [answer("B")]
 
 
+REMARK = {**message("1", "I look."), "phase": "commentary"}
+
+
+@pytest.mark.parametrize("text", ["", "I look."])
+def test_remark_is_sent_whether_the_host_has_its_text_or_not(text: str) -> None:
+    """It has that of the remark with which a run ended, and of no other."""
+    items = built([marked(A, text)], kept(A, reasoning("1"), REMARK))
+
+    assert items == [SEALED, replayed(REMARK)]
+
+
+def test_edited_remark_is_the_person_s() -> None:
+    """Where the chat shows it as the answer."""
+    items = built([marked(A, "I do not look.")], kept(A, reasoning("1"), REMARK))
+
+    assert items == [SEALED, answer("I do not look.", phase="commentary")]
+
+
+def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
+    """The host has the card of the call, and nothing of the remark."""
+    records = kept(A, reasoning("1"), REMARK) | kept(B, call("1"))
+    shown: list[Stretch] = [
+        marked(A, ""),
+        Called("call_1", "get_weather", "{}"),
+        Returned("call_1", "rain"),
+        marked(B, "Rain."),
+    ]
+
+    items = built(shown, records)
+
+    assert items == [
+        SEALED,
+        replayed(REMARK),
+        replayed(call("1")),
+        output("1"),
+        answer("Rain."),
+    ]
+
+
 def test_history_may_end_on_an_answer() -> None:
     """The user asked to continue."""
     chat: list[Stretch] = [asked("Hi"), marked(A, "Once upon")]
