@@ -5931,7 +5931,8 @@ class Record:
 
     `model` is the host's full model id, `created_at` seconds in UTC. A message item in
     `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows.
+    that has a text counts as long as `shown` is the digest of what follows; a remark in
+    passing without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -6885,8 +6886,12 @@ class _Reading:
         """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in stretch.items)
-        self.records[ulid] = Record(ulid, "", 0, payload, "", stretch.origin)
-        return marker(self.records[ulid].kind, ulid)
+        record = Record(ulid, "", 0, payload, "", stretch.origin)
+        if stretch.last.shown:
+            shown = text_digest(message_text(stretch.last.item))
+            record = replace(record, shown=shown)
+        self.records[ulid] = record
+        return marker(record.kind, ulid)
 
 
 def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
@@ -7128,9 +7133,11 @@ class _RunHistory:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        if not piece.text:
-            return [*kept, message] if message and _is_whole_remark(message) else kept
         record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
         if message and record and record.shown == text_digest(piece.text):
             return [*kept, message]
         return [*kept, _message_item(message, piece.text)]
@@ -12538,6 +12545,16 @@ class ShownMessage:
         if self._is_whole:
             yield from self._end_last()
 
+    def conclude(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought once more, as the answer."""
+        spans = think_spans(message_text(self._item))
+        text = "".join(span.text for span in spans if not span.is_thought).strip()
+        if text and not self.text:
+            piece = self._begun(is_thought=False)
+            yield piece.started()
+            yield piece.grown(text)
+            yield piece.ended()
+
     def close(self) -> Iterator[RunEvent]:
         """Yield what still waited for the rest of a tag."""
         yield from self._take(self._reader.close())
@@ -12601,7 +12618,8 @@ def thought_item(name: str, summary: list[Item], status: str = "completed") -> I
 #     before a call         grows; becomes a thought       held back; left out when a
 #                           when a call comes              call comes, else shown
 #     after a call          a thought                      left out
-#     phase commentary      a thought                      left out, unless it is all
+#     phase commentary      a thought; the last also the   left out, unless it is all
+#                           answer, if it is all
 #     phase final_answer    as before a call               grows
 #     no tools offered      grows                          grows
 
@@ -12704,6 +12722,8 @@ class Thoughts:
                 yield from message.close()
             elif not (self._called or (message.is_commentary and has_answer)):
                 yield from message.release()
+        if self._emits and messages and not (self._called or has_answer):
+            yield from messages[-1].conclude()
         self._note_texts()
 
     def _note_texts(self) -> None:

@@ -6557,7 +6557,8 @@ class Record:
 
     `model` is the host's full model id, `created_at` seconds in UTC. A message item in
     `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows.
+    that has a text counts as long as `shown` is the digest of what follows; a remark in
+    passing without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -8193,6 +8194,7 @@ class Keeping:
         self._records: dict[int, Record] = {}
         self._after_message = False
         self._remarks: set[int] = set()
+        self._last_remark: tuple[ItemEnded, Record] | None = None
 
     @property
     def pending(self) -> list[Item]:
@@ -8228,6 +8230,18 @@ class Keeping:
             case ItemEnded():
                 self._wait(event.index, kept_item(event))
         return None
+
+    def closing(self, output: Sequence[Item]) -> Record | None:
+        """Return the record of the remark with which a run ended, if it did.
+
+        The chat shows its text as the answer.
+        """
+        if self._last_remark is None:
+            return None
+        ended, record = self._last_remark
+        if ended.item != closing_remark(output):
+            return None
+        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
     def rest(self) -> Record | None:
         """Return a record of what no text followed, at the run's end."""
@@ -8281,7 +8295,8 @@ class Keeping:
             return None
         self._after_message = True
         record = self._record(({**replayed(ended.item), "type": "message"},))
-        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
+        self._last_remark = (ended, record)
+        return record
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()
@@ -8901,9 +8916,11 @@ class _RunHistory:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        if not piece.text:
-            return [*kept, message] if message and _is_whole_remark(message) else kept
         record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
         if message and record and record.shown == text_digest(piece.text):
             return [*kept, message]
         return [*kept, _message_item(message, piece.text)]
@@ -9565,8 +9582,12 @@ class _Reading:
         """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in stretch.items)
-        self.records[ulid] = Record(ulid, "", 0, payload, "", stretch.origin)
-        return marker(self.records[ulid].kind, ulid)
+        record = Record(ulid, "", 0, payload, "", stretch.origin)
+        if stretch.last.shown:
+            shown = text_digest(message_text(stretch.last.item))
+            record = replace(record, shown=shown)
+        self.records[ulid] = record
+        return marker(record.kind, ulid)
 
 
 def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
@@ -12022,6 +12043,7 @@ async def _told_with_markers(job: Job, connections: Connections) -> _Run:
                     job = await _learn(job, event)
                     yield event, ""
                 case RunEnded():
+                    await _stored_marker(job, keeping.closing(event.output), marked)
                     record = _end(job, keeping, event)
                     line = await _stored_marker(job, record, marked)
                     if job.store:

@@ -264,6 +264,14 @@ def tell(
     keeping = Keeping(author, ids or Ids(), pending)
     told = Told(NativeView(lambda: 100.0), keeping.pending)
     for event in events:
+        closing = None
+        if isinstance(event, RunEnded):
+            closing = keeping.closing(event.output)
+        if closing is not None:
+            told.written.append(closing)
+        if closing is not None and in_output:
+            value = write_records({closing.ulid: closing})
+            told.chunks += told.view.show(Kept(closing.ulid, value))
         record = keeping.feed(event)
         if isinstance(event, RunEnded) and not goes_on(event.output):
             record = keeping.rest()

@@ -148,9 +148,11 @@ class _RunHistory:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        if not piece.text:
-            return [*kept, message] if message and _is_whole_remark(message) else kept
         record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
         if message and record and record.shown == text_digest(piece.text):
             return [*kept, message]
         return [*kept, _message_item(message, piece.text)]

@@ -6,7 +6,7 @@ at the head of that text, or behind a remark in passing, which the record holds 
 Reasoning that nothing followed is not kept: given back alone it would be refused.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -27,6 +27,7 @@ from openai_responses.replay import replayed, restated
 from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
 from owui_chat.citations import Citations
 from owui_chat.made import is_kept_picture, kept_item
+from owui_chat.remarks import closing_remark
 from owui_chat.stored import Record, text_digest
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
@@ -73,6 +74,7 @@ class Keeping:
         self._records: dict[int, Record] = {}
         self._after_message = False
         self._remarks: set[int] = set()
+        self._last_remark: tuple[ItemEnded, Record] | None = None
 
     @property
     def pending(self) -> list[Item]:
@@ -108,6 +110,18 @@ class Keeping:
             case ItemEnded():
                 self._wait(event.index, kept_item(event))
         return None
+
+    def closing(self, output: Sequence[Item]) -> Record | None:
+        """Return the record of the remark with which a run ended, if it did.
+
+        The chat shows its text as the answer.
+        """
+        if self._last_remark is None:
+            return None
+        ended, record = self._last_remark
+        if ended.item != closing_remark(output):
+            return None
+        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
     def rest(self) -> Record | None:
         """Return a record of what no text followed, at the run's end."""
@@ -161,7 +175,8 @@ class Keeping:
             return None
         self._after_message = True
         record = self._record(({**replayed(ended.item), "type": "message"},))
-        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
+        self._last_remark = (ended, record)
+        return record
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()

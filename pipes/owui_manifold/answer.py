@@ -75,6 +75,7 @@ async def _told_with_markers(job: Job, connections: Connections) -> _Run:
                     job = await _learn(job, event)
                     yield event, ""
                 case RunEnded():
+                    await _stored_marker(job, keeping.closing(event.output), marked)
                     record = _end(job, keeping, event)
                     line = await _stored_marker(job, record, marked)
                     if job.store:

@@ -10,9 +10,14 @@ from playwright.async_api import Locator
 from hosts.page import ChatPage
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies
-from hosts.switches import SWITCHES, switches
+from hosts.switches import SWITCHES, switches, workspace_model
 from hosts.users import User
-from hosts.valves_dialog import fill_user_valves, open_admin_valves, open_user_valves
+from hosts.valves_dialog import (
+    choose_in_controls,
+    fill_user_valves,
+    open_admin_valves,
+    open_user_valves,
+)
 from owui_chat.markers import without_markers
 from simulator import Simulator
 
@@ -49,6 +54,24 @@ async def test_a_user_sets_the_effort_beside_the_chat_input(
     sent = chat_bodies(simulator)[-1]
     assert sent["reasoning"]["effort"] == "high"
     assert sent["text"]["verbosity"] == "low"
+
+
+async def test_a_user_sets_the_effort_in_the_chats_controls(
+    page: ChatPage, admin: User, simulator: Simulator
+) -> None:
+    """The panel is the way for workspace models, which have no button of their own."""
+    async with workspace_model(admin, MODEL, {}) as model:
+        await page.open_model(model)
+        try:
+            await choose_in_controls(page, PIPE, "Reasoning Effort", "high")
+            PICTURES.mkdir(exist_ok=True)
+            await page.screenshot(PICTURES / "controls.png")
+            await page.ask("sim:short Good morning")
+        finally:
+            await page.user.set_user_valves(PIPE, {})
+
+    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "high"
+    assert page.errors == []
 
 
 async def test_what_the_dialogs_look_like(
@@ -96,7 +119,7 @@ REMARK, ANSWER = "Let me look at that.", "Done: it is 42."
 
 @pytest.mark.parametrize("carrier", ["markers", "output"])
 async def test_a_remark_in_passing_is_progress(
-    page: ChatPage, admin: User, carrier: str
+    page: ChatPage, admin: User, carrier: str, simulator: Simulator
 ) -> None:
     """A quotation between the thoughts; who copies or edits has the answer alone."""
     async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
@@ -119,9 +142,20 @@ async def test_a_remark_in_passing_is_progress(
     exported = await page.exported_text()
     assert REMARK not in exported
     assert ANSWER in exported
+    await page.reload()  # the menu of the export lies over the page
     assert ANSWER in await page.edit_last()
     boxes = await page.page.locator("textarea").all()
     assert not [box for box in boxes if REMARK in await box.input_value()]
+    await page.page.locator("textarea").last.fill("Done: it is 43.")
+    await page.page.locator("#confirm-edit-message-button").click()
+    await page.answers.last.get_by_text("Done: it is 43.").wait_for()
+    assert await quoted(page).all_inner_texts() == [REMARK]
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+        await page.ask("sim:short And now?")
+    sent = chat_bodies(simulator)[-1]["input"]
+    said = [item for item in sent if item.get("role") == "assistant"]
+    assert [item["content"][0]["text"] for item in said] == [REMARK, "Done: it is 43."]
+    assert said[0]["phase"] == "commentary"
     assert page.errors == []
 
 

@@ -131,11 +131,12 @@ def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> Non
 
 def test_without_a_reader_no_reasoning_is_sent() -> None:
     """Calls and phases are."""
-    records = kept(A, reasoning("1"), {**message("1", "Hello."), "phase": "commentary"})
+    said = {**message("1", "Hello."), "phase": "final_answer"}
+    records = kept(A, reasoning("1"), said)
 
     items = build_input([marked(A, "Hello.")], records, None)
 
-    assert items == [answer("Hello.", phase="commentary")]
+    assert items == [answer("Hello.", phase="final_answer")]
 
 
 def test_reasoning_in_front_of_nothing_is_not_sent() -> None:
@@ -221,19 +222,32 @@ def test_deleted_text_takes_its_message_along() -> None:
 REMARK = {**message("1", "I look."), "phase": "commentary"}
 
 
-@pytest.mark.parametrize("text", ["", "I look."])
-def test_remark_is_sent_whether_the_host_has_its_text_or_not(text: str) -> None:
-    """It has that of the remark with which a run ended, and of no other."""
+@pytest.mark.parametrize("text", ["", "Rain."])
+def test_remark_is_sent_whole_whatever_follows(text: str) -> None:
+    """The text behind it is another: that of an answer which somebody wrote anew."""
     items = built([marked(A, text)], kept(A, reasoning("1"), REMARK))
 
-    assert items == [SEALED, replayed(REMARK)]
+    assert items == [SEALED, replayed(REMARK), *([answer(text)] if text else [])]
 
 
-def test_edited_remark_is_the_person_s() -> None:
-    """Where the chat shows it as the answer."""
-    items = built([marked(A, "I do not look.")], kept(A, reasoning("1"), REMARK))
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("I look.", [SEALED, replayed(REMARK)]),
+        ("No.", [SEALED, answer("No.", phase="commentary")]),
+        ("", []),
+    ],
+    ids=["as it was", "edited", "deleted"],
+)
+def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
+    text: str, sent: list[Item]
+) -> None:
+    """The chat shows its text."""
+    record = replace(kept(A, reasoning("1"), REMARK)[A], shown=text_digest("I look."))
 
-    assert items == [SEALED, answer("I do not look.", phase="commentary")]
+    items = built([asked("Hi"), marked(A, text), asked("And?")], {A: record})
+
+    assert items[1:-1] == sent
 
 
 def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:

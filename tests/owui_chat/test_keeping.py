@@ -113,7 +113,19 @@ def test_remark_is_kept_with_what_led_to_it_when_it_has_ended() -> None:
 
     assert event == ItemEnded(1, remark)
     assert record.payload == (replayed(reasoning("1")), replayed(remark))
-    assert record.shown == text_digest("Look")
+    assert record.shown == ""  # the chat has no text of it
+
+
+def test_record_of_the_last_remark_tells_that_the_chat_has_its_text() -> None:
+    """It is the answer then: what a person makes of it counts."""
+    look, done = (message(n, f"{n}.", "commentary") for n in "12")
+
+    first, second = tell(run_of(look, done)).records.values()
+    [other, _] = tell(run_of(look, message("2", "Rain."))).records.values()
+
+    assert (first.shown, second.shown) == ("", text_digest("2."))
+    assert second.payload == (replayed(done),)
+    assert other.shown == ""
 
 
 def test_remark_that_says_nothing_is_not_kept() -> None:

@@ -86,9 +86,8 @@ def test_remark_stands_behind_what_came_before_it() -> None:
         *(remarks[1], kept(B, "msg_2"), call("2"), {**made, "call_id": "call_2"}),
         *(remarks[2], kept(C, "msg_3"), message("b", "Snow.")),
     ]
-    one, two = (
-        [Called(f"call_{n}", "f", "{}"), Returned(f"call_{n}", "rain")] for n in "12"
-    )
+    one: list[Stretch] = [Called("call_1", "f", "{}"), Returned("call_1", "rain")]
+    two: list[Stretch] = [Called("call_2", "f", "{}"), Returned("call_2", "rain")]
 
     found = with_kept([Answered("Rain."), *one, *two, Answered("Snow.")], [run])
 
