@@ -65,32 +65,31 @@ class Scene:
 Case = Callable[[Scene], Awaitable[str]]
 
 
-async def stopped_between_call_and_output(scene: Scene) -> str:
-    """The tool was still at work."""
+async def stopped_in_a_tool(scene: Scene, scenario: str) -> str:
+    """Stop while the tool is at work."""
     body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
-    turn = await scene.tab.begin(MODEL, "sim:tool weather?", body=body)
+    turn = await scene.tab.begin(MODEL, f"sim:{scenario} weather?", body=body)
     await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events), 20)
     await scene.simulator.all_ended()
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
     return turn.chat_id
+
+
+async def stopped_between_call_and_output(scene: Scene) -> str:
+    """The tool was still at work."""
+    return await stopped_in_a_tool(scene, "tool")
+
+
+async def stopped_after_a_remark(scene: Scene) -> str:
+    """The tool that it announced was at work."""
+    return await stopped_in_a_tool(scene, "remarks")
 
 
 async def stopped_in_the_text(scene: Scene) -> str:
     """After a marker was written, in the middle of the words."""
     turn = await scene.tab.begin(MODEL, "sim:slow")
     await turn.until(lambda seen: len(seen.text) > 60, seconds=20)
-    await scene.tab.stop(turn)
-    await scene.tab.settle(turn)
-    return turn.chat_id
-
-
-async def stopped_after_a_remark(scene: Scene) -> str:
-    """The tool that it announced was at work."""
-    body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
-    turn = await scene.tab.begin(MODEL, "sim:remarks weather?", body=body)
-    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events), 20)
-    await scene.simulator.all_ended()
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
     return turn.chat_id
