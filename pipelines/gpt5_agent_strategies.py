@@ -12,12 +12,12 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       api_errors, events, event_reader, received, hosted, catalog,
                       models, parameters, request, retries, clock, routes, sessions,
                       transport, texts, turn, exchange, toolset, pictures, origin,
-                      schema_parts, misfits, arguments, prices, tool_names,
-                      remote_calls, replay, open_schemas, strict_limits, schemas, tools,
+                      tool_names, remote_calls, schema_parts, misfits, arguments,
+                      prices, replay, open_schemas, strict_limits, schemas, tools,
                       calls, healing, resumption, attempts, consents, run, ulids
-    owui_chat  host_chunks, links, annotations, shown, kept_cards, markers, messages,
-               stored, made, chunks, completion, details, carried, code_texts,
-               old_blocks, history, tasks, cards, call_cards, citations, closing,
+    owui_chat  host_chunks, links, annotations, cards, shown, kept_cards, markers,
+               messages, stored, made, citations, remarks, chunks, completion, details,
+               carried, code_texts, old_blocks, history, tasks, call_cards, closing,
                picture_cards, code_cards, remote_cards, searches, hosted_cards, native
     toolbox  process_handle, bubblewrap_cell, sandbox_limits, cells, seccomp,
              bubblewrap, containers, inside_archive, inside_code, inside_files, inside,
@@ -3627,6 +3627,205 @@ def read_origin(wire: object, host_model: str) -> Origin:
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
+# openai_responses.tool_names ==========================================================
+# Names of tools that the API forbids, there and back.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """What each tool is called in a request; `known` are the tools' own names.
+
+    What a name becomes depends on itself, so that it is the same in the next request;
+    only a known tool that has that very name already makes a difference.
+    """
+
+    known: tuple[str, ...] = ()
+
+    def sent(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
+
+    def original(self, sent: str) -> str:
+        """Return the tool's own name of the one that the model used."""
+        return next((name for name in self.known if self.sent(name) == sent), sent)
+
+    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
+        return [self._sent_tool(tool) for tool in tools]
+
+    def _sent_tool(self, tool: Item) -> Item:
+        if tool.get("type") not in ("function", "custom"):
+            return tool
+        return {**tool, "name": self.sent(tool["name"])}
+
+
+# openai_responses.remote_calls ========================================================
+# Calls of remote MCP servers, told to the model as calls with outputs.
+#
+# With `store: false` the API takes an `mcp_call` back but does not show it to the model:
+# no token is counted for it, and what the server said is forgotten. As a function's call
+# with its output it is read (seen live by two users of the API in 2026). So this pair
+# stands for it in every later request; it is also what a host makes of the card.
+#
+# A person's consent belongs to one response: the API would make a call again whose
+# approval comes back without it. What the model has acted on becomes such a pair, too.
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+_CLIENT_ANSWERS = (
+    "function_call_output",
+    "custom_tool_call_output",
+    "mcp_approval_response",
+)
+
+
+def remote_name(item: Mapping[str, Any]) -> str:
+    """Return what a remote tool is called here: its server's label, then its name.
+
+    Open WebUI names the tools of its own MCP servers alike.
+    """
+    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_call(item: Mapping[str, Any]) -> Item:
+    """Return the call that `item` made, or asked to be allowed."""
+    return {
+        "type": "function_call",
+        "call_id": _remote_call_id(item),
+        "name": remote_name(item),
+        "arguments": str(item.get("arguments") or "{}"),
+    }
+
+
+def remote_output(item: Mapping[str, Any]) -> Item:
+    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+
+
+def remote_pair(item: Mapping[str, Any]) -> list[Item]:
+    """Return a whole `mcp_call` as the model is told of it later."""
+    return [remote_call(item), remote_output(item)]
+
+
+def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+    """Return a call that was asked for and not allowed."""
+    return [remote_call(request), _call_output(request, f"Error: {why}")]
+
+
+def remote_failed(item: Mapping[str, Any]) -> bool:
+    """Say whether an `mcp_call` came to nothing."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: Mapping[str, Any]) -> bool:
+    """Say whether the API asks whether it may make a call."""
+    return item_type(item) == "mcp_approval_request"
+
+
+def settled(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without the approvals that are over.
+
+    One that the model has not acted on yet stays, because the next response does; a
+    request that nobody answered cannot be sent at all.
+    """
+    requests = {item["id"]: item for item in items if is_approval_request(item)}
+    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    answers = {
+        item.get("approval_request_id"): (place > last, item)
+        for place, item in enumerate(items)
+        if _is_response(item)
+    }
+    kept: list[Item] = []
+    for item in items:
+        is_open, answer = answers.get(_asked_id(item), (False, {}))
+        if is_open or _asked_id(item) is None:
+            kept.append(item)
+        elif is_approval_request(item) and answer.get("approve") is False:
+            kept += refused_pair(item, str(answer.get("reason") or ""))
+    return kept
+
+
+def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
+    """Return the place of the last item that the model made, or -1."""
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+    )
+    return max(acts, default=-1)
+
+
+def _asked_id(item: Mapping[str, Any]) -> object:
+    """Return the id of the request that `item` is or answers; None for others."""
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call right behind it.
+
+    Calls that ran at the same time stand in the host's order otherwise.
+    """
+    rows = list(items)
+    outputs = {
+        item["call_id"]: item
+        for item in rows
+        if _is_remote(item, "function_call_output")
+    }
+    told: list[Item] = []
+    for item in rows:
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            told += [item, outputs[item["call_id"]]]
+        elif not _is_remote(item, "function_call_output"):
+            told.append(item)
+    return told
+
+
+def _is_response(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "mcp_approval_response"
+
+
+def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+
+
+def _remote_call_id(item: Mapping[str, Any]) -> str:
+    own = str(item.get("id") or "")
+    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _call_output(item: Mapping[str, Any], text: str) -> Item:
+    kind = "function_call_output"
+    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
+
+
+def _remote_error(item: Mapping[str, Any]) -> str:
+    """Return what went wrong, in the words of the server or of the API."""
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
 # openai_responses.schema_parts ========================================================
 # The named parts of a JSON Schema, and what refers to them.
 
@@ -3953,205 +4152,6 @@ def _read_row(row: object) -> ModelPrices:
     if not numbers or not {"input", "output"} <= set(prices):
         raise InvalidRequest(_NOT_PRICES)
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
-
-
-# openai_responses.tool_names ==========================================================
-# Names of tools that the API forbids, there and back.
-
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_STEM = 51  # of 64; the rest is `_` and the digest
-_DIGEST = 12
-
-
-@dataclass(frozen=True, slots=True)
-class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
-
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
-    """
-
-    known: tuple[str, ...] = ()
-
-    def sent(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
-
-    def original(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
-
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent(tool["name"])}
-
-
-# openai_responses.remote_calls ========================================================
-# Calls of remote MCP servers, told to the model as calls with outputs.
-#
-# With `store: false` the API takes an `mcp_call` back but does not show it to the model:
-# no token is counted for it, and what the server said is forgotten. As a function's call
-# with its output it is read (seen live by two users of the API in 2026). So this pair
-# stands for it in every later request; it is also what a host makes of the card.
-#
-# A person's consent belongs to one response: the API would make a call again whose
-# approval comes back without it. What the model has acted on becomes such a pair, too.
-
-_REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
-
-
-def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
-
-    Open WebUI names the tools of its own MCP servers alike.
-    """
-    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
-
-
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
-    return [remote_call(item), remote_output(item)]
-
-
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
-
-
-def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
-    return item_type(item) == "mcp_approval_request"
-
-
-def settled(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
-
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
-    """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
-    answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
-        if _is_response(item)
-    }
-    kept: list[Item] = []
-    for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
-
-
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
-
-
-def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
-
-    Calls that ran at the same time stand in the host's order otherwise.
-    """
-    rows = list(items)
-    outputs = {
-        item["call_id"]: item
-        for item in rows
-        if _is_remote(item, "function_call_output")
-    }
-    told: list[Item] = []
-    for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            told += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
-            told.append(item)
-    return told
-
-
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "mcp_approval_response"
-
-
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
-
-
-def _remote_call_id(item: Mapping[str, Any]) -> str:
-    own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
-
-
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
-def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
-    error = item.get("error")
-    if not error:
-        return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
-    return f"Error: {text or 'the server did not say what went wrong.'}"
 
 
 # openai_responses.replay ==============================================================
@@ -5789,6 +5789,95 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
     return {"type": "url_citation", "url_citation": cited}
 
 
+# owui_chat.cards ======================================================================
+# Items as the host stores them, for what its page draws of each.
+
+
+def call_card(item: Item) -> Item:
+    """Return a call as the host's own; the text of a custom call is an argument.
+
+    A call without a status the host would leave out of the next turn (misc.py:389).
+    """
+    shown = {"status": "completed", **_without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_card(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    output = event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
+    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
+
+
+def broken_off_card(call_id: object) -> Item:
+    """Return the output of a call whose answer broke off before the call was whole."""
+    text = "Error: this was not run, because the answer broke off."
+    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+
+
+def begun_card(item: Item) -> Item:
+    """Return an item as it begins: its texts come as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_card(begun), "arguments": ""}
+    return begun
+
+
+def message_card(item: Item, text: str) -> Item:
+    """Return a message with one text: refusals too are there to be read."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_card(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(map(part_text, parts))
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _without_secrets(item: Item) -> Item:
+    """Leave out what no reader of the chat can use and nobody else should have."""
+    hidden = ("encrypted_content",)
+    return {k: v for k, v in item.items() if k not in hidden and v is not None}
+
+
+def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if failed else "completed",
+    }
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
 # owui_chat.shown ======================================================================
 # The output items that the host holds of one message, and the events that make them.
 #
@@ -5828,6 +5917,13 @@ class ShownItems:
         """Yield the events of an item that is whole at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_card(item))
+        yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of `events.Delta`."""
@@ -6181,7 +6277,8 @@ class Record:
 
     `model` is the host's full model id, `created_at` seconds in UTC. A message item in
     `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows.
+    that has a text counts as long as `shown` is the digest of what follows; a remark in
+    passing without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -6399,6 +6496,316 @@ def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[It
             yield {**kept, "result": pictures[item["stored"]]}
 
 
+# owui_chat.citations ==================================================================
+# What an answer refers to: `[n]` in its text, and the sources that the page lists.
+#
+# The page's `[n]` is the n-th distinct source of a message (open-webui.md §6), so the
+# numbers run on over all rounds of a run, and the sources of the host's tools count. The
+# model's own links to the pages of a search become numbers while the text grows; what
+# only an annotation says is put in when the message ends.
+
+_Edit = tuple[int, int, str]
+
+
+class Citations:
+    """Numbers the sources of one run.
+
+    Whoever feeds it the same events gets the same numbers.
+    """
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        """Count on from the sources that the page has already, by their keys."""
+        self._numbers = {key: number for number, key in enumerate(known, 1)}
+        self._names: dict[str, str] = {}
+        self._waiting: list[str] = []  # sources that the page does not know yet
+        self._growing: dict[tuple[int, int], HeldText] = {}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What makes each numbered source the same, in the order of the numbers."""
+        return tuple(self._numbers)
+
+    def feed(self, event: RunEvent) -> str:
+        """Take an event; return the text that it adds to what is shown."""
+        match event:
+            case Grew():
+                return self._grow(event)
+            case Cited():
+                self._name(event.annotation)
+            case CallAnswered():
+                for key in source_keys(event.card.get("sources", ())):
+                    self._numbers.setdefault(key, len(self._numbers) + 1)
+            case ItemEnded():
+                return self.rest(event.index)
+        return ""
+
+    def rest(self, index: int) -> str:
+        """Return the end of a message's text that was held back."""
+        places = sorted(place for place in self._growing if place[0] == index)
+        return "".join(
+            self._linked(self._growing.pop(place).rest()) for place in places
+        )
+
+    def shown_text(self, ended: ItemEnded) -> str:
+        """Return the text of a message that has ended, as it is shown."""
+        content = ended.item.get("content")
+        if isinstance(content, str):
+            return made_text(self._linked(content), ended.card)
+        text = "".join(map(self._shown_part, content_parts(content)))
+        return made_text(text, ended.card)
+
+    def sources(self, *, ended: bool) -> Iterator[Item]:
+        """Yield the sources to show now, in the order of their numbers.
+
+        While a message goes on, those wait whose names are not known.
+        """
+        while self._waiting and (ended or self._waiting[0] in self._names):
+            key = self._waiting.pop(0)
+            name = self._names.get(key, key)
+            url = {"url": key} if key.startswith("http") else {}
+            yield {
+                "source": {"name": name, **url},
+                "document": [name],
+                "metadata": [{"source": key, "name": name}],
+            }
+
+    def _grow(self, event: Grew) -> str:
+        place = (event.index, event.part)
+        before = "" if place in self._growing else self.rest(event.index)
+        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
+        return before + self._linked(held.feed(event.text))
+
+    def _linked(self, text: str) -> str:
+        """Return a text with numbers for its links to the pages of a search."""
+        if "](" in text:
+            text = LINK.sub(self._linked_number, text)
+        return without_tracking(text)
+
+    def _linked_number(self, link: re.Match[str]) -> str:
+        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
+
+    def _number_of_link(self, link: re.Match[str]) -> str:
+        """Return the number for a link; a label that says something stays."""
+        url, label = without_tracking(link["url"]), link["label"].strip()
+        number = self._number(url)
+        names_site = "." in label and " " not in label
+        if link["open"] or names_site:
+            return f"[{number}]"
+        return f"[{label}]({url})[{number}]"
+
+    def _shown_part(self, part: Item) -> str:
+        text, annotations = part_text(part), content_parts(part.get("annotations"))
+        if not annotations:
+            return self._linked(text)
+        for annotation in annotations:
+            self._name(annotation)
+        keys = set(map(_key, annotations))
+        edits: list[_Edit] = [
+            (link.start(), link.end(), self._number_of_link(link))
+            for link in LINK.finditer(text)
+            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
+        ]
+        linked = [range(start, end) for start, end, _ in edits]
+        for annotation in annotations:
+            key, (start, end) = _key(annotation), _range(annotation, text)
+            is_link = "url" in annotation and any(start in place for place in linked)
+            if key and not is_link:
+                edits.append((end, end, f"[{self._number(key)}]"))
+        return without_tracking(_edited(text, edits))
+
+    def _number(self, key: str) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self._numbers) + 1
+            self._waiting.append(key)
+        return self._numbers[key]
+
+    def _name(self, annotation: Item) -> None:
+        name = annotation.get("title") or annotation.get("filename")
+        if name and _key(annotation):
+            self._names[_key(annotation)] = str(name)
+
+
+def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys of the host's sources as the page has them, each once."""
+    keys = []
+    for source in sources:
+        metadata = source.get("metadata") or []
+        own = (source.get("source") or {}).get("id")
+        for place, _ in enumerate(source.get("document") or []):
+            row = metadata[place] if place < len(metadata) else None
+            keys.append(str((row or {}).get("source") or own or "N/A"))
+    return list(dict.fromkeys(keys))
+
+
+def _key(annotation: Item) -> str:
+    """Return what makes a source the same; nothing for what is no source."""
+    match annotation.get("type"):
+        case "url_citation":
+            return without_tracking(str(annotation.get("url") or ""))
+        case "file_citation":
+            return str(annotation.get("file_id") or annotation.get("filename") or "")
+    return ""
+
+
+def _range(annotation: Item, text: str) -> tuple[int, int]:
+    """Return the first place that an annotation is about, and the one behind it.
+
+    `end_index` is the last character by the documentation, the one behind it in
+    practice; a file's `index` is where it is cited.
+    """
+    start = annotation.get("start_index", annotation.get("index"))
+    last = annotation.get("end_index", annotation.get("index"))
+    if not isinstance(start, int) or not isinstance(last, int):
+        return len(text), len(text)
+    inside_word = text[last - 1 : last].isalnum() and text[last : last + 1].isalnum()
+    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
+    end = last + 1 if inside_word or ends_sentence else last
+    return min(start, len(text)), min(end, len(text))
+
+
+def _edited(text: str, edits: Iterable[_Edit]) -> str:
+    """Return `text` with places of it replaced."""
+    pieces, done = [], 0
+    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+        pieces += [text[done:start], told]
+        done = max(done, end)
+    return "".join([*pieces, text[done:]])
+
+
+# owui_chat.remarks ====================================================================
+# Remarks in passing, shown as progress beside the answer.
+#
+# The page draws the text of an item whose type it does not know, at its place between
+# the cards, and leaves it out of what it copies, exports, edits and reads aloud; the host
+# gives it to no model (utils/misc.py:245 and 351). So a remark is a quotation in an item
+# of our own:
+#
+#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
+#
+# The remark with which a run ends is its answer: there is no other.
+
+REMARK_TYPE = "openai_responses:remark"
+
+
+def closing_remark(output: Sequence[Item]) -> Item | None:
+    """Return the remark after which nothing is said or done in a run, if it is one.
+
+    The same holds for the turn that is the last of a run.
+    """
+    if open_calls(output):
+        return None
+    for item in reversed(output):
+        if is_call(item) or is_call_output(item) or is_approval_request(item):
+            return None
+        if item_type(item) == "message" and message_text(item).strip():
+            return item if is_commentary(item) else None
+    return None
+
+
+def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+    """Return the items of a turn with the texts that the host gives back of them.
+
+    `turn` has the text shown of each; that of a remark it does not give back.
+    """
+    closing = closing_remark([item for item, _ in turn])
+    return [
+        (item, "" if is_commentary(item) and item != closing else text)
+        for item, text in turn
+    ]
+
+
+class Remarks:
+    """Shows the remarks of one run; `places` are those of their items, by index."""
+
+    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+        """Take the items that the remarks are among, and what numbers sources."""
+        self.places: dict[int, int] = {}
+        self._shown = shown
+        self._citations = citations
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def show(
+        self, event: ItemStarted | Grew | ItemEnded, marker: str
+    ) -> Iterator[Chunk]:
+        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        match event:
+            case ItemStarted():
+                self.places[event.index] = len(self._shown.items)
+                self._quoted[event.index] = ""
+                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+            case Grew():
+                yield from self._grow(event.index, self._citations.feed(event))
+            case ItemEnded():
+                yield from self._end(event, marker)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield what was held back, and the answer if it was a remark."""
+        for index in self.places.keys() - self._ended.keys():
+            yield from self._grow(index, self._citations.rest(index))
+            yield self._whole(index, "incomplete")
+        closing = closing_remark(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the growth; whenever the text has doubled, all of it.
+
+        Of an item of our own only the page lets the text grow; the host waits for
+        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        """
+        if not text:
+            return
+        place, before = self.places[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        """Return the event that tells the host all that has grown."""
+        place, quoted = self.places[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _remark_card(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+        self._citations.feed(event)
+        text = self._citations.shown_text(event)
+        self._ended[event.index] = (event.item, text)
+        card = _remark_card(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.places[event.index], card)
+        if marker:
+            self._markers[event.index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the remark as a message, behind its marker if it has one."""
+        place = self.places[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _remark_card(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # owui_chat.chunks =====================================================================
 # Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
 
@@ -6409,7 +6816,8 @@ class ChunkView:
     """Shows one run as growing text and reasoning.
 
     Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone.
+    go where the reasoning goes, so that the text is the answer alone; one with which the
+    run ends is the answer, and is said again as such.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
@@ -6425,13 +6833,13 @@ class ChunkView:
         self._length = 0  # of the text so far
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
-        self._remarks: set[int] = set()
+        self._remarks: dict[int, Item] = {}
 
     def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; nothing is kept for a caller without a chat."""
         match event:
             case ItemStarted() if is_commentary(event.item):
-                self._remarks.add(event.index)
+                self._remarks[event.index] = event.item
             case Grew(kind="text" | "refusal"):
                 shown = without_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
@@ -6447,6 +6855,7 @@ class ChunkView:
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunEnded():
                 yield from self._say(self._held.rest())
+                yield from self._say_closing(closing_remark(event.output))
                 yield from self._end(event)
 
     def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
@@ -6458,6 +6867,7 @@ class ChunkView:
     def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
         rest = without_tracking(self._held.rest())
         if event.index in self._remarks:
+            self._remarks[event.index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
@@ -6469,6 +6879,11 @@ class ChunkView:
         cited = chat_annotations(event.item, self._length - length)
         if cited:
             yield self._chunk({"annotations": cited})
+
+    def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
+        if remark is not None and remark in self._remarks.values():
+            gap = "\n\n" if self._length else ""
+            yield from self._say(gap + without_tracking(message_text(remark)))
 
     def _say(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -6564,14 +6979,17 @@ def completion(
 def completion_text(ended: RunEnded) -> str:
     """Return the text of an answer, its messages apart by a blank line.
 
-    Remarks in passing are no part of it, unless they are all there is.
+    Remarks in passing are no part of it, unless the run ends with one or nothing else
+    is said.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
 def _messages(ended: RunEnded) -> list[Item]:
     found = [item for item in ended.output if item_type(item) == "message"]
-    return [item for item in found if not is_commentary(item)] or found
+    closing = closing_remark(ended.output)
+    told = [i for i in found if not is_commentary(i) or i == closing]
+    return told or found
 
 
 def _clean_text(message: Item) -> str:
@@ -6814,8 +7232,12 @@ class _Reading:
         """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in stretch.items)
-        self.records[ulid] = Record(ulid, "", 0, payload, "", stretch.origin)
-        return marker(self.records[ulid].kind, ulid)
+        record = Record(ulid, "", 0, payload, "", stretch.origin)
+        if stretch.last.shown:
+            shown = text_digest(message_text(stretch.last.item))
+            record = replace(record, shown=shown)
+        self.records[ulid] = record
+        return marker(record.kind, ulid)
 
 
 def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
@@ -7057,9 +7479,11 @@ class _RunHistory:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
         if not piece.text:
             return kept
-        record = self._records.get(piece.ulid)
         if message and record and record.shown == text_digest(piece.text):
             return [*kept, message]
         return [*kept, _message_item(message, piece.text)]
@@ -7107,6 +7531,11 @@ def _may_return(item: Item) -> bool:
 def _is_answer(item: Item) -> bool:
     """Say whether `item` is a message of the model; earlier writers kept others too."""
     return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    """Say whether `item` is a remark whose text the host does not give back."""
+    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -7198,95 +7627,6 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# owui_chat.cards ======================================================================
-# Items as the host stores them, for what its page draws of each.
-
-
-def call_card(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
-
-    A call without a status the host would leave out of the next turn (misc.py:389).
-    """
-    shown = {"status": "completed", **_without_secrets(item)}
-    if item_type(item) == "custom_tool_call":
-        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
-        shown |= {"type": "function_call", "arguments": text}
-    return shown
-
-
-def output_card(event: CallAnswered) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def broken_off_card(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
-
-
-def begun_card(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call" | "custom_tool_call":
-            begun = {**call_card(begun), "arguments": ""}
-    return begun
-
-
-def message_card(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def reasoning_card(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(map(part_text, parts))
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
 # owui_chat.call_cards =================================================================
 # Calls that the page shows before they have an output.
 #
@@ -7322,182 +7662,6 @@ class OpenCalls:
 
     def _closed(self, place: int, status: str) -> Chunk:
         return self._shown.end(place, {**self._shown.items[place], "status": status})
-
-
-# owui_chat.citations ==================================================================
-# What an answer refers to: `[n]` in its text, and the sources that the page lists.
-#
-# The page's `[n]` is the n-th distinct source of a message (open-webui.md §6), so the
-# numbers run on over all rounds of a run, and the sources of the host's tools count. The
-# model's own links to the pages of a search become numbers while the text grows; what
-# only an annotation says is put in when the message ends.
-
-_Edit = tuple[int, int, str]
-
-
-class Citations:
-    """Numbers the sources of one run.
-
-    Whoever feeds it the same events gets the same numbers.
-    """
-
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count on from the sources that the page has already, by their keys."""
-        self._numbers = {key: number for number, key in enumerate(known, 1)}
-        self._names: dict[str, str] = {}
-        self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HeldText] = {}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """What makes each numbered source the same, in the order of the numbers."""
-        return tuple(self._numbers)
-
-    def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text that it adds to what is shown."""
-        match event:
-            case Grew():
-                return self._grow(event)
-            case Cited():
-                self._name(event.annotation)
-            case CallAnswered():
-                for key in source_keys(event.card.get("sources", ())):
-                    self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemEnded():
-                return self.rest(event.index)
-        return ""
-
-    def rest(self, index: int) -> str:
-        """Return the end of a message's text that was held back."""
-        places = sorted(place for place in self._growing if place[0] == index)
-        return "".join(
-            self._linked(self._growing.pop(place).rest()) for place in places
-        )
-
-    def shown_text(self, ended: ItemEnded) -> str:
-        """Return the text of a message that has ended, as it is shown."""
-        content = ended.item.get("content")
-        if isinstance(content, str):
-            return made_text(self._linked(content), ended.card)
-        text = "".join(map(self._shown_part, content_parts(content)))
-        return made_text(text, ended.card)
-
-    def sources(self, *, ended: bool) -> Iterator[Item]:
-        """Yield the sources to show now, in the order of their numbers.
-
-        While a message goes on, those wait whose names are not known.
-        """
-        while self._waiting and (ended or self._waiting[0] in self._names):
-            key = self._waiting.pop(0)
-            name = self._names.get(key, key)
-            url = {"url": key} if key.startswith("http") else {}
-            yield {
-                "source": {"name": name, **url},
-                "document": [name],
-                "metadata": [{"source": key, "name": name}],
-            }
-
-    def _grow(self, event: Grew) -> str:
-        place = (event.index, event.part)
-        before = "" if place in self._growing else self.rest(event.index)
-        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
-        return before + self._linked(held.feed(event.text))
-
-    def _linked(self, text: str) -> str:
-        """Return a text with numbers for its links to the pages of a search."""
-        if "](" in text:
-            text = LINK.sub(self._linked_number, text)
-        return without_tracking(text)
-
-    def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label that says something stays."""
-        url, label = without_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
-
-    def _shown_part(self, part: Item) -> str:
-        text, annotations = part_text(part), content_parts(part.get("annotations"))
-        if not annotations:
-            return self._linked(text)
-        for annotation in annotations:
-            self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits: list[_Edit] = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in LINK.finditer(text)
-            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
-        ]
-        linked = [range(start, end) for start, end, _ in edits]
-        for annotation in annotations:
-            key, (start, end) = _key(annotation), _range(annotation, text)
-            is_link = "url" in annotation and any(start in place for place in linked)
-            if key and not is_link:
-                edits.append((end, end, f"[{self._number(key)}]"))
-        return without_tracking(_edited(text, edits))
-
-    def _number(self, key: str) -> int:
-        if key not in self._numbers:
-            self._numbers[key] = len(self._numbers) + 1
-            self._waiting.append(key)
-        return self._numbers[key]
-
-    def _name(self, annotation: Item) -> None:
-        name = annotation.get("title") or annotation.get("filename")
-        if name and _key(annotation):
-            self._names[_key(annotation)] = str(name)
-
-
-def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page has them, each once."""
-    keys = []
-    for source in sources:
-        metadata = source.get("metadata") or []
-        own = (source.get("source") or {}).get("id")
-        for place, _ in enumerate(source.get("document") or []):
-            row = metadata[place] if place < len(metadata) else None
-            keys.append(str((row or {}).get("source") or own or "N/A"))
-    return list(dict.fromkeys(keys))
-
-
-def _key(annotation: Item) -> str:
-    """Return what makes a source the same; nothing for what is no source."""
-    match annotation.get("type"):
-        case "url_citation":
-            return without_tracking(str(annotation.get("url") or ""))
-        case "file_citation":
-            return str(annotation.get("file_id") or annotation.get("filename") or "")
-    return ""
-
-
-def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first place that an annotation is about, and the one behind it.
-
-    `end_index` is the last character by the documentation, the one behind it in
-    practice; a file's `index` is where it is cited.
-    """
-    start = annotation.get("start_index", annotation.get("index"))
-    last = annotation.get("end_index", annotation.get("index"))
-    if not isinstance(start, int) or not isinstance(last, int):
-        return len(text), len(text)
-    inside_word = text[last - 1 : last].isalnum() and text[last : last + 1].isalnum()
-    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
-    end = last + 1 if inside_word or ends_sentence else last
-    return min(start, len(text)), min(end, len(text))
-
-
-def _edited(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with places of it replaced."""
-    pieces, done = [], 0
-    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
-        pieces += [text[done:start], told]
-        done = max(done, end)
-    return "".join([*pieces, text[done:]])
 
 
 # owui_chat.closing ====================================================================
@@ -7830,6 +7994,7 @@ class NativeView:
         self._began = now()
         self._citations = Citations(known)
         self._shown = ShownItems()
+        self._remarks = Remarks(self._shown, self._citations)
         self._calls = OpenCalls(self._shown)
         self._kept = KeptCards(self._shown)
         self._cards: dict[int, HostedCard] = {}
@@ -7850,10 +8015,11 @@ class NativeView:
     def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, or alone at the run's end.
+        `marker` stands in front of the text that grows, behind a remark that ended, or
+        alone at the run's end.
         """
         match event:
-            case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
+            case ItemStarted() if _is_shown(event.item):
                 yield self._start(event)
             case Grew() if event.index in self._places:
                 yield from self._grow(event, marker)
@@ -7863,7 +8029,7 @@ class NativeView:
                 self._citations.feed(event)
                 yield from self._sources(ended=False)
             case ItemStarted() | Grew() | Pictured() | ItemEnded():
-                yield from self._hosted(event)
+                yield from self._hosted(event, marker)
             case CallAnswered():
                 yield from self._answered(event)
             case Noted() | Kept() | Carried():
@@ -7872,9 +8038,19 @@ class NativeView:
                 yield from self._end_run(event, marker)
 
     def _hosted(
-        self, event: ItemStarted | Grew | Pictured | ItemEnded
+        self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event."""
+        """Yield what the card of an item of the API's own makes of an event.
+
+        A remark in passing has one too.
+        """
+        begins = isinstance(event, ItemStarted) and is_commentary(event.item)
+        if not isinstance(event, Pictured) and (
+            begins or event.index in self._remarks.places
+        ):
+            yield from self._remarks.show(event, marker)
+            yield from self._after_item(event)
+            return
         if isinstance(event, ItemStarted):
             kind = item_type(event.item)
             if kind in HOSTED_CARDS:
@@ -7890,7 +8066,8 @@ class NativeView:
         if isinstance(event, Noted):
             yield status_chunk(event.sentence)
         else:
-            yield from self._kept.show(event, self._places)
+            places = self._places | self._remarks.places
+            yield from self._kept.show(event, places)
 
     def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
         yield from self._calls.answer(event)
@@ -7908,23 +8085,17 @@ class NativeView:
             yield from card.show(event)
         for index, place in self._places.items():
             yield from self._more_text(place, self._citations.rest(index))
+        yield from self._remarks.end_run(event.output)
         yield from self._sources(ended=True)
         if event.ending.is_failure:
             yield from self._calls.break_off()
         if marker:
-            yield from self._marker_alone(marker)
+            yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         failed = event.ending.is_failure
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
-
-    def _marker_alone(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
-        place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self._shown.begin(begun_card(item))
-        yield self._shown.end(place, item)
 
     def _start(self, event: ItemStarted) -> Chunk:
         place = self._places[event.index] = len(self.items)
@@ -7971,8 +8142,17 @@ class NativeView:
             case _:
                 item = call_card(event.item)
         yield self._shown.end(place, item)
-        yield from self._sources(ended=True)
-        yield from show_files(self._shown, event.card)
+        yield from self._after_item(event)
+
+    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
+        if isinstance(event, ItemEnded):
+            yield from self._sources(ended=True)
+            yield from show_files(self._shown, event.card)
+
+
+def _is_shown(item: Item) -> bool:
+    """Say whether the host has a card of its own for an item."""
+    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
 def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
@@ -12731,6 +12911,16 @@ class ShownMessage:
         if self._is_whole:
             yield from self._end_last()
 
+    def conclude(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought once more, as the answer."""
+        spans = think_spans(message_text(self._item))
+        text = "".join(span.text for span in spans if not span.is_thought).strip()
+        if text and not self.text:
+            piece = self._begun(is_thought=False)
+            yield piece.started()
+            yield piece.grown(text)
+            yield piece.ended()
+
     def close(self) -> Iterator[RunEvent]:
         """Yield what still waited for the rest of a tag."""
         yield from self._take(self._reader.close())
@@ -12794,7 +12984,8 @@ def thought_item(name: str, summary: list[Item], status: str = "completed") -> I
 #     before a call         grows; becomes a thought       held back; left out when a
 #                           when a call comes              call comes, else shown
 #     after a call          a thought                      left out
-#     phase commentary      a thought                      left out, unless it is all
+#     phase commentary      a thought; the last also the   left out, unless it is all
+#                           answer, if it is all
 #     phase final_answer    as before a call               grows
 #     no tools offered      grows                          grows
 
@@ -12897,6 +13088,8 @@ class Thoughts:
                 yield from message.close()
             elif not (self._called or (message.is_commentary and has_answer)):
                 yield from message.release()
+        if self._emits and messages and not (self._called or has_answer):
+            yield from messages[-1].conclude()
         self._note_texts()
 
     def _note_texts(self) -> None:

@@ -56,7 +56,7 @@ class Filter:
     class UserValves(BaseModel):
         """Settings of a user."""
 
-        EFFORT: Literal["inherit"] | Effort = Field(
+        EFFORT: Literal["inherit", Effort] = Field(
             default="inherit", description="How long to think when `thinking` is on."
         )
 

@@ -11,19 +11,20 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
     openai_responses  clock, errors, sentences, endings, redaction, items, usage,
                       run_events, api_errors, deadlines, endpoint, received, retries,
                       routes, sessions, transport, ulids, pictures, catalog, models,
-                      origin, texts, tool_names, remote_calls, hosted, replay, compat,
+                      origin, tool_names, remote_calls, texts, hosted, replay, compat,
                       sse, cursor, events, event_reader, json_texts, parameters,
                       request, turn, exchange, healing, resumption, attempts,
                       schema_parts, misfits, arguments, approvals, toolset, calls,
                       consents, open_schemas, strict_limits, schemas, tools, run,
                       overrides, containers, retirement, mcp_fields, mcp_servers,
                       prices, audit, omissions, auto_model, model_list
-    owui_chat  links, annotations, host_chunks, shown, kept_cards, markers, messages,
-               stored, made, chunks, completion, cards, call_cards, citations, closing,
-               code_texts, picture_cards, code_cards, remote_cards, searches,
-               hosted_cards, native, tasks, details, carrying, keeping, image_input,
-               tool_images, paired, attachments, documents, old_blocks, history, kept,
-               injected, prefix, pruning, carried, directive_words, directives
+    owui_chat  links, annotations, host_chunks, cards, shown, kept_cards, markers,
+               messages, stored, made, citations, remarks, chunks, completion,
+               call_cards, closing, code_texts, picture_cards, code_cards, remote_cards,
+               searches, hosted_cards, native, tasks, details, carrying, keeping,
+               image_input, tool_images, paired, attachments, documents, old_blocks,
+               history, kept, injected, prefix, pruning, carried, directive_words,
+               directives
     owui_manifold  caller, answer_valves, connection_valves, hosted_valves,
                    model_valves, network_valves, oversight_valves, storage_valves,
                    tool_valves, valves, consent, host, files, result_files, results,
@@ -2168,43 +2169,6 @@ def read_origin(wire: object, host_model: str) -> Origin:
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
-# openai_responses.texts ===============================================================
-# The texts of an item that deltas can grow.
-
-TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.Delta` has them."""
-
-
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call" | "mcp_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
-        case "code_interpreter_call":
-            yield ("code", 0), _text_or_empty(item.get("code"))
-
-
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
 # openai_responses.tool_names ==========================================================
 # Names of tools that the API forbids, there and back.
 
@@ -2402,6 +2366,43 @@ def _remote_error(item: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         text = "\n".join(map(part_text, content_parts(content)))
     return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+# openai_responses.texts ===============================================================
+# The texts of an item that deltas can grow.
+
+TextPlace = tuple[str, int]
+"""A kind of text and its part, as `events.Delta` has them."""
+
+
+def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+    """Yield the place and the text of everything in `item` that deltas can grow."""
+    match item_type(item):
+        case "message":
+            for part, content in _parts(item.get("content")):
+                kind = "refusal" if content.get("type") == "refusal" else "text"
+                yield (kind, part), _text_or_empty(content.get(kind))
+        case "reasoning":
+            for part, content in _parts(item.get("summary")):
+                yield ("summary", part), _text_or_empty(content.get("text"))
+            for part, content in _parts(item.get("content")):
+                yield ("reasoning", part), _text_or_empty(content.get("text"))
+        case "function_call" | "mcp_call":
+            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
+        case "custom_tool_call":
+            yield ("arguments", 0), _text_or_empty(item.get("input"))
+        case "code_interpreter_call":
+            yield ("code", 0), _text_or_empty(item.get("code"))
+
+
+def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for index, part in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(part, Mapping):
+            yield index, part
+
+
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 # openai_responses.hosted ==============================================================
@@ -6420,6 +6421,95 @@ def host_event(event: dict[str, Any]) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
+# owui_chat.cards ======================================================================
+# Items as the host stores them, for what its page draws of each.
+
+
+def call_card(item: Item) -> Item:
+    """Return a call as the host's own; the text of a custom call is an argument.
+
+    A call without a status the host would leave out of the next turn (misc.py:389).
+    """
+    shown = {"status": "completed", **_without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_card(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    output = event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
+    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
+
+
+def broken_off_card(call_id: object) -> Item:
+    """Return the output of a call whose answer broke off before the call was whole."""
+    text = "Error: this was not run, because the answer broke off."
+    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+
+
+def begun_card(item: Item) -> Item:
+    """Return an item as it begins: its texts come as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_card(begun), "arguments": ""}
+    return begun
+
+
+def message_card(item: Item, text: str) -> Item:
+    """Return a message with one text: refusals too are there to be read."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_card(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(map(part_text, parts))
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _without_secrets(item: Item) -> Item:
+    """Leave out what no reader of the chat can use and nobody else should have."""
+    hidden = ("encrypted_content",)
+    return {k: v for k, v in item.items() if k not in hidden and v is not None}
+
+
+def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if failed else "completed",
+    }
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
 # owui_chat.shown ======================================================================
 # The output items that the host holds of one message, and the events that make them.
 #
@@ -6459,6 +6549,13 @@ class ShownItems:
         """Yield the events of an item that is whole at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_card(item))
+        yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of `events.Delta`."""
@@ -6812,7 +6909,8 @@ class Record:
 
     `model` is the host's full model id, `created_at` seconds in UTC. A message item in
     `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows.
+    that has a text counts as long as `shown` is the digest of what follows; a remark in
+    passing without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -7030,350 +7128,6 @@ def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[It
             yield {**kept, "result": pictures[item["stored"]]}
 
 
-# owui_chat.chunks =====================================================================
-# Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
-
-_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
-
-
-class ChunkView:
-    """Shows one run as growing text and reasoning.
-
-    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone.
-    """
-
-    def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
-        self._head = {
-            "id": completion_id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-        }
-        self._open_calls: dict[str, Item] = {}
-        self._held = HeldText(OPEN_TRACKING)
-        self._length = 0  # of the text so far
-        self._thought: tuple[int, int] | None = None
-        self._told: int | None = None
-        self._remarks: set[int] = set()
-
-    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
-        match event:
-            case ItemStarted() if is_commentary(event.item):
-                self._remarks.add(event.index)
-            case Grew(kind="text" | "refusal"):
-                shown = without_tracking(self._held.feed(event.text))
-                yield from self._grow(event, shown)
-            case Grew(kind="summary" | "reasoning"):
-                yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_picture(event.item):
-                yield self._chunk({"images": [chat_picture(event.item)]})
-            case ItemEnded() if item_type(event.item) == "message":
-                yield from self._end_message(event)
-            case ItemEnded() if is_call(event.item):
-                self._open_calls[str(event.item.get("call_id"))] = event.item
-            case CallAnswered():
-                self._open_calls.pop(str(event.item.get("call_id")), None)
-            case RunEnded():
-                yield from self._say(self._held.rest())
-                yield from self._end(event)
-
-    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
-        if event.index in self._remarks:
-            yield from self._think(self._thought_gap(event) + shown)
-        else:
-            yield from self._say(self._gap(event) + shown)
-
-    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
-        rest = without_tracking(self._held.rest())
-        if event.index in self._remarks:
-            yield from self._think(rest)
-        else:
-            yield from self._end_answer(event, rest)
-        yield from self._say(text_below(event.card))
-
-    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
-        yield from self._say(rest)
-        length = len(without_tracking(message_text(event.item)))
-        cited = chat_annotations(event.item, self._length - length)
-        if cited:
-            yield self._chunk({"annotations": cited})
-
-    def _say(self, text: str) -> Iterator[Chunk]:
-        self._length += len(text)
-        if text:
-            yield self._chunk({"content": text})
-
-    def _think(self, text: str) -> Iterator[Chunk]:
-        if text:
-            yield self._chunk({"reasoning_content": text})
-
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
-
-    def _gap(self, event: Grew) -> str:
-        """Return the blank line between two messages of one run."""
-        before, self._told = self._told, event.index
-        return "" if before in (None, event.index) else "\n\n"
-
-    def _thought_gap(self, event: Grew) -> str:
-        """Return the blank line between two parts of the reasoning."""
-        place = (event.index, event.part)
-        before, self._thought = self._thought, place
-        return "" if before in (None, place) else "\n\n"
-
-    def _end(self, event: RunEnded) -> Iterator[Chunk]:
-        for index, call in enumerate(self._open_calls.values()):
-            tool_call = {"index": index, **chat_tool_call(call)}
-            yield self._chunk({"tool_calls": [tool_call]})
-        if event.ending.is_failure and event.ending.kind != "incomplete":
-            yield error_chunk(event.ending.sentence)
-        else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
-        if event.usage:
-            usage = host_usage(event.usage, event.last_usage, event.cost)
-            yield {**self._head, "choices": [], "usage": usage}
-
-
-def chat_picture(item: Item) -> dict[str, Any]:
-    """Return a picture in the form that clients of Chat Completions know."""
-    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
-
-
-def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a call in the form of Chat Completions."""
-    if item_type(item) == "custom_tool_call":
-        custom = {"name": item.get("name"), "input": item.get("input") or ""}
-        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
-    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
-    return {"id": item.get("call_id"), "type": "function", "function": function}
-
-
-def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
-    if ending.kind == "incomplete":
-        return _FINISH_REASONS.get(ending.code or "", "stop")
-    return "tool_calls" if has_calls else "stop"
-
-
-# owui_chat.completion =================================================================
-# Run events -> one complete result, for callers that asked for no stream.
-
-_GAP = "\n\n"
-
-
-def completion(
-    ended: RunEnded, completion_id: str, created: int, model: str
-) -> dict[str, Any]:
-    """Return the `chat.completion` of a run, with the error if it failed.
-
-    What arrived before a failure is in it; when nothing did, the error stands alone.
-    """
-    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
-    error = error_chunk(ended.ending.sentence) if failed else {}
-    if failed and not ended.output:
-        return error
-    message = _message(ended)
-    finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = (
-        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
-    )
-    return {
-        "id": completion_id,
-        "object": "chat.completion",
-        "created": created,
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **({"usage": usage} if usage else {}),
-        **error,
-    }
-
-
-def completion_text(ended: RunEnded) -> str:
-    """Return the text of an answer, its messages apart by a blank line.
-
-    Remarks in passing are no part of it, unless they are all there is.
-    """
-    return _GAP.join(map(_clean_text, _messages(ended)))
-
-
-def _messages(ended: RunEnded) -> list[Item]:
-    found = [item for item in ended.output if item_type(item) == "message"]
-    return [item for item in found if not is_commentary(item)] or found
-
-
-def _clean_text(message: Item) -> str:
-    return without_tracking(message_text(message))
-
-
-def _annotations(ended: RunEnded) -> list[Item]:
-    annotations: list[Item] = []
-    before = 0
-    for message in _messages(ended):
-        annotations += chat_annotations(message, before)
-        before += len(_clean_text(message)) + len(_GAP)
-    return annotations
-
-
-def _message(ended: RunEnded) -> dict[str, Any]:
-    further = {
-        "reasoning_content": _progress(ended),
-        "annotations": _annotations(ended),
-        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
-        "tool_calls": _open_calls(ended),
-    }
-    said = {"role": "assistant", "content": completion_text(ended)}
-    return said | {name: value for name, value in further.items() if value}
-
-
-def _progress(ended: RunEnded) -> str:
-    """Return what was thought and remarked on the way to the answer."""
-    answer = _messages(ended)
-    steps = [
-        item
-        for item in ended.output
-        if is_reasoning(item) or (is_commentary(item) and item not in answer)
-    ]
-    texts = (text for item in steps for _, text in item_texts(item) if text)
-    return without_tracking(_GAP.join(texts))
-
-
-def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
-    """Return the calls that were left to the caller."""
-    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [item for item in ended.output if is_call(item)]
-    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
-
-
-# owui_chat.cards ======================================================================
-# Items as the host stores them, for what its page draws of each.
-
-
-def call_card(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
-
-    A call without a status the host would leave out of the next turn (misc.py:389).
-    """
-    shown = {"status": "completed", **_without_secrets(item)}
-    if item_type(item) == "custom_tool_call":
-        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
-        shown |= {"type": "function_call", "arguments": text}
-    return shown
-
-
-def output_card(event: CallAnswered) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def broken_off_card(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
-
-
-def begun_card(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call" | "custom_tool_call":
-            begun = {**call_card(begun), "arguments": ""}
-    return begun
-
-
-def message_card(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def reasoning_card(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(map(part_text, parts))
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-# owui_chat.call_cards =================================================================
-# Calls that the page shows before they have an output.
-#
-# A call that never gets one the host would run, whatever there is of its arguments
-# (middleware.py:5539).
-
-
-class OpenCalls:
-    """Closes the cards of one run's calls."""
-
-    def __init__(self, shown: ShownItems) -> None:
-        """Take the items that the cards are among."""
-        self._shown = shown
-        self._places: dict[object, int] = {}
-
-    def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at a place."""
-        self._places[call.get("call_id")] = place
-
-    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
-        place = self._places.pop(event.item["call_id"], None)
-        if place is not None and event.failed:
-            yield self._closed(place, "failed")
-        yield from self._shown.add(output_card(event))
-
-    def break_off(self) -> Iterator[Chunk]:
-        """Yield an end for the calls that a broken answer left open."""
-        for call_id, place in self._places.items():
-            yield self._closed(place, "incomplete")
-            yield from self._shown.add(broken_off_card(call_id))
-        self._places = {}
-
-    def _closed(self, place: int, status: str) -> Chunk:
-        return self._shown.end(place, {**self._shown.items[place], "status": status})
-
-
 # owui_chat.citations ==================================================================
 # What an answer refers to: `[n]` in its text, and the sources that the page lists.
 #
@@ -7548,6 +7302,406 @@ def _edited(text: str, edits: Iterable[_Edit]) -> str:
         pieces += [text[done:start], told]
         done = max(done, end)
     return "".join([*pieces, text[done:]])
+
+
+# owui_chat.remarks ====================================================================
+# Remarks in passing, shown as progress beside the answer.
+#
+# The page draws the text of an item whose type it does not know, at its place between
+# the cards, and leaves it out of what it copies, exports, edits and reads aloud; the host
+# gives it to no model (utils/misc.py:245 and 351). So a remark is a quotation in an item
+# of our own:
+#
+#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
+#
+# The remark with which a run ends is its answer: there is no other.
+
+REMARK_TYPE = "openai_responses:remark"
+
+
+def closing_remark(output: Sequence[Item]) -> Item | None:
+    """Return the remark after which nothing is said or done in a run, if it is one.
+
+    The same holds for the turn that is the last of a run.
+    """
+    if open_calls(output):
+        return None
+    for item in reversed(output):
+        if is_call(item) or is_call_output(item) or is_approval_request(item):
+            return None
+        if item_type(item) == "message" and message_text(item).strip():
+            return item if is_commentary(item) else None
+    return None
+
+
+def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+    """Return the items of a turn with the texts that the host gives back of them.
+
+    `turn` has the text shown of each; that of a remark it does not give back.
+    """
+    closing = closing_remark([item for item, _ in turn])
+    return [
+        (item, "" if is_commentary(item) and item != closing else text)
+        for item, text in turn
+    ]
+
+
+class Remarks:
+    """Shows the remarks of one run; `places` are those of their items, by index."""
+
+    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+        """Take the items that the remarks are among, and what numbers sources."""
+        self.places: dict[int, int] = {}
+        self._shown = shown
+        self._citations = citations
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def show(
+        self, event: ItemStarted | Grew | ItemEnded, marker: str
+    ) -> Iterator[Chunk]:
+        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        match event:
+            case ItemStarted():
+                self.places[event.index] = len(self._shown.items)
+                self._quoted[event.index] = ""
+                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+            case Grew():
+                yield from self._grow(event.index, self._citations.feed(event))
+            case ItemEnded():
+                yield from self._end(event, marker)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield what was held back, and the answer if it was a remark."""
+        for index in self.places.keys() - self._ended.keys():
+            yield from self._grow(index, self._citations.rest(index))
+            yield self._whole(index, "incomplete")
+        closing = closing_remark(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the growth; whenever the text has doubled, all of it.
+
+        Of an item of our own only the page lets the text grow; the host waits for
+        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        """
+        if not text:
+            return
+        place, before = self.places[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        """Return the event that tells the host all that has grown."""
+        place, quoted = self.places[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _remark_card(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+        self._citations.feed(event)
+        text = self._citations.shown_text(event)
+        self._ended[event.index] = (event.item, text)
+        card = _remark_card(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.places[event.index], card)
+        if marker:
+            self._markers[event.index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the remark as a message, behind its marker if it has one."""
+        place = self.places[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _remark_card(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
+# owui_chat.chunks =====================================================================
+# Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
+
+_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class ChunkView:
+    """Shows one run as growing text and reasoning.
+
+    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
+    go where the reasoning goes, so that the text is the answer alone; one with which the
+    run ends is the answer, and is said again as such.
+    """
+
+    def __init__(self, completion_id: str, created: int, model: str) -> None:
+        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        self._head = {
+            "id": completion_id,
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+        self._open_calls: dict[str, Item] = {}
+        self._held = HeldText(OPEN_TRACKING)
+        self._length = 0  # of the text so far
+        self._thought: tuple[int, int] | None = None
+        self._told: int | None = None
+        self._remarks: dict[int, Item] = {}
+
+    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
+        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        match event:
+            case ItemStarted() if is_commentary(event.item):
+                self._remarks[event.index] = event.item
+            case Grew(kind="text" | "refusal"):
+                shown = without_tracking(self._held.feed(event.text))
+                yield from self._grow(event, shown)
+            case Grew(kind="summary" | "reasoning"):
+                yield from self._think(self._thought_gap(event) + event.text)
+            case ItemEnded() if has_picture(event.item):
+                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if item_type(event.item) == "message":
+                yield from self._end_message(event)
+            case ItemEnded() if is_call(event.item):
+                self._open_calls[str(event.item.get("call_id"))] = event.item
+            case CallAnswered():
+                self._open_calls.pop(str(event.item.get("call_id")), None)
+            case RunEnded():
+                yield from self._say(self._held.rest())
+                yield from self._say_closing(closing_remark(event.output))
+                yield from self._end(event)
+
+    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
+        if event.index in self._remarks:
+            yield from self._think(self._thought_gap(event) + shown)
+        else:
+            yield from self._say(self._gap(event) + shown)
+
+    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+        rest = without_tracking(self._held.rest())
+        if event.index in self._remarks:
+            self._remarks[event.index] = event.item
+            yield from self._think(rest)
+        else:
+            yield from self._end_answer(event, rest)
+        yield from self._say(text_below(event.card))
+
+    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+        yield from self._say(rest)
+        length = len(without_tracking(message_text(event.item)))
+        cited = chat_annotations(event.item, self._length - length)
+        if cited:
+            yield self._chunk({"annotations": cited})
+
+    def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
+        if remark is not None and remark in self._remarks.values():
+            gap = "\n\n" if self._length else ""
+            yield from self._say(gap + without_tracking(message_text(remark)))
+
+    def _say(self, text: str) -> Iterator[Chunk]:
+        self._length += len(text)
+        if text:
+            yield self._chunk({"content": text})
+
+    def _think(self, text: str) -> Iterator[Chunk]:
+        if text:
+            yield self._chunk({"reasoning_content": text})
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {**self._head, "choices": [choice]}
+
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two messages of one run."""
+        before, self._told = self._told, event.index
+        return "" if before in (None, event.index) else "\n\n"
+
+    def _thought_gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of the reasoning."""
+        place = (event.index, event.part)
+        before, self._thought = self._thought, place
+        return "" if before in (None, place) else "\n\n"
+
+    def _end(self, event: RunEnded) -> Iterator[Chunk]:
+        for index, call in enumerate(self._open_calls.values()):
+            tool_call = {"index": index, **chat_tool_call(call)}
+            yield self._chunk({"tool_calls": [tool_call]})
+        if event.ending.is_failure and event.ending.kind != "incomplete":
+            yield error_chunk(event.ending.sentence)
+        else:
+            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
+        if event.usage:
+            usage = host_usage(event.usage, event.last_usage, event.cost)
+            yield {**self._head, "choices": [], "usage": usage}
+
+
+def chat_picture(item: Item) -> dict[str, Any]:
+    """Return a picture in the form that clients of Chat Completions know."""
+    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
+
+
+def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a call in the form of Chat Completions."""
+    if item_type(item) == "custom_tool_call":
+        custom = {"name": item.get("name"), "input": item.get("input") or ""}
+        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
+    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
+    return {"id": item.get("call_id"), "type": "function", "function": function}
+
+
+def finish_reason(ending: Ending, has_calls: bool) -> str:
+    """Return Chat Completions' word for how an answer ended."""
+    if ending.kind == "incomplete":
+        return _FINISH_REASONS.get(ending.code or "", "stop")
+    return "tool_calls" if has_calls else "stop"
+
+
+# owui_chat.completion =================================================================
+# Run events -> one complete result, for callers that asked for no stream.
+
+_GAP = "\n\n"
+
+
+def completion(
+    ended: RunEnded, completion_id: str, created: int, model: str
+) -> dict[str, Any]:
+    """Return the `chat.completion` of a run, with the error if it failed.
+
+    What arrived before a failure is in it; when nothing did, the error stands alone.
+    """
+    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
+    error = error_chunk(ended.ending.sentence) if failed else {}
+    if failed and not ended.output:
+        return error
+    message = _message(ended)
+    finish = finish_reason(ended.ending, "tool_calls" in message)
+    usage = (
+        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
+    )
+    return {
+        "id": completion_id,
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        **({"usage": usage} if usage else {}),
+        **error,
+    }
+
+
+def completion_text(ended: RunEnded) -> str:
+    """Return the text of an answer, its messages apart by a blank line.
+
+    Remarks in passing are no part of it, unless the run ends with one or nothing else
+    is said.
+    """
+    return _GAP.join(map(_clean_text, _messages(ended)))
+
+
+def _messages(ended: RunEnded) -> list[Item]:
+    found = [item for item in ended.output if item_type(item) == "message"]
+    closing = closing_remark(ended.output)
+    told = [i for i in found if not is_commentary(i) or i == closing]
+    return told or found
+
+
+def _clean_text(message: Item) -> str:
+    return without_tracking(message_text(message))
+
+
+def _annotations(ended: RunEnded) -> list[Item]:
+    annotations: list[Item] = []
+    before = 0
+    for message in _messages(ended):
+        annotations += chat_annotations(message, before)
+        before += len(_clean_text(message)) + len(_GAP)
+    return annotations
+
+
+def _message(ended: RunEnded) -> dict[str, Any]:
+    further = {
+        "reasoning_content": _progress(ended),
+        "annotations": _annotations(ended),
+        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "tool_calls": _open_calls(ended),
+    }
+    said = {"role": "assistant", "content": completion_text(ended)}
+    return said | {name: value for name, value in further.items() if value}
+
+
+def _progress(ended: RunEnded) -> str:
+    """Return what was thought and remarked on the way to the answer."""
+    answer = _messages(ended)
+    steps = [
+        item
+        for item in ended.output
+        if is_reasoning(item) or (is_commentary(item) and item not in answer)
+    ]
+    texts = (text for item in steps for _, text in item_texts(item) if text)
+    return without_tracking(_GAP.join(texts))
+
+
+def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+    """Return the calls that were left to the caller."""
+    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
+    calls = [item for item in ended.output if is_call(item)]
+    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
+
+
+# owui_chat.call_cards =================================================================
+# Calls that the page shows before they have an output.
+#
+# A call that never gets one the host would run, whatever there is of its arguments
+# (middleware.py:5539).
+
+
+class OpenCalls:
+    """Closes the cards of one run's calls."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that the cards are among."""
+        self._shown = shown
+        self._places: dict[object, int] = {}
+
+    def note(self, call: Item, place: int) -> None:
+        """Note a call that begins at a place."""
+        self._places[call.get("call_id")] = place
+
+    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
+        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        place = self._places.pop(event.item["call_id"], None)
+        if place is not None and event.failed:
+            yield self._closed(place, "failed")
+        yield from self._shown.add(output_card(event))
+
+    def break_off(self) -> Iterator[Chunk]:
+        """Yield an end for the calls that a broken answer left open."""
+        for call_id, place in self._places.items():
+            yield self._closed(place, "incomplete")
+            yield from self._shown.add(broken_off_card(call_id))
+        self._places = {}
+
+    def _closed(self, place: int, status: str) -> Chunk:
+        return self._shown.end(place, {**self._shown.items[place], "status": status})
 
 
 # owui_chat.closing ====================================================================
@@ -7935,6 +8089,7 @@ class NativeView:
         self._began = now()
         self._citations = Citations(known)
         self._shown = ShownItems()
+        self._remarks = Remarks(self._shown, self._citations)
         self._calls = OpenCalls(self._shown)
         self._kept = KeptCards(self._shown)
         self._cards: dict[int, HostedCard] = {}
@@ -7955,10 +8110,11 @@ class NativeView:
     def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, or alone at the run's end.
+        `marker` stands in front of the text that grows, behind a remark that ended, or
+        alone at the run's end.
         """
         match event:
-            case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
+            case ItemStarted() if _is_shown(event.item):
                 yield self._start(event)
             case Grew() if event.index in self._places:
                 yield from self._grow(event, marker)
@@ -7968,7 +8124,7 @@ class NativeView:
                 self._citations.feed(event)
                 yield from self._sources(ended=False)
             case ItemStarted() | Grew() | Pictured() | ItemEnded():
-                yield from self._hosted(event)
+                yield from self._hosted(event, marker)
             case CallAnswered():
                 yield from self._answered(event)
             case Noted() | Kept() | Carried():
@@ -7977,9 +8133,19 @@ class NativeView:
                 yield from self._end_run(event, marker)
 
     def _hosted(
-        self, event: ItemStarted | Grew | Pictured | ItemEnded
+        self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event."""
+        """Yield what the card of an item of the API's own makes of an event.
+
+        A remark in passing has one too.
+        """
+        begins = isinstance(event, ItemStarted) and is_commentary(event.item)
+        if not isinstance(event, Pictured) and (
+            begins or event.index in self._remarks.places
+        ):
+            yield from self._remarks.show(event, marker)
+            yield from self._after_item(event)
+            return
         if isinstance(event, ItemStarted):
             kind = item_type(event.item)
             if kind in HOSTED_CARDS:
@@ -7995,7 +8161,8 @@ class NativeView:
         if isinstance(event, Noted):
             yield status_chunk(event.sentence)
         else:
-            yield from self._kept.show(event, self._places)
+            places = self._places | self._remarks.places
+            yield from self._kept.show(event, places)
 
     def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
         yield from self._calls.answer(event)
@@ -8013,23 +8180,17 @@ class NativeView:
             yield from card.show(event)
         for index, place in self._places.items():
             yield from self._more_text(place, self._citations.rest(index))
+        yield from self._remarks.end_run(event.output)
         yield from self._sources(ended=True)
         if event.ending.is_failure:
             yield from self._calls.break_off()
         if marker:
-            yield from self._marker_alone(marker)
+            yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         failed = event.ending.is_failure
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
-
-    def _marker_alone(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
-        place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self._shown.begin(begun_card(item))
-        yield self._shown.end(place, item)
 
     def _start(self, event: ItemStarted) -> Chunk:
         place = self._places[event.index] = len(self.items)
@@ -8076,8 +8237,17 @@ class NativeView:
             case _:
                 item = call_card(event.item)
         yield self._shown.end(place, item)
-        yield from self._sources(ended=True)
-        yield from show_files(self._shown, event.card)
+        yield from self._after_item(event)
+
+    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
+        if isinstance(event, ItemEnded):
+            yield from self._sources(ended=True)
+            yield from show_files(self._shown, event.card)
+
+
+def _is_shown(item: Item) -> bool:
+    """Say whether the host has a card of its own for an item."""
+    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
 def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
@@ -8318,7 +8488,9 @@ class Carrying:
             case TurnEnded() | RunEnded() if self._items:
                 pairs = [self._items[index] for index in sorted(self._items)]
                 self._items = {}
-                return Carried(turn_details(self._new_name(), pairs, self._origin, {}))
+                entries = with_given_texts(pairs)
+                name = self._new_name()
+                return Carried(turn_details(name, entries, self._origin, {}))
         return None
 
 
@@ -8326,9 +8498,9 @@ class Carrying:
 # What of a run is kept, and where its marker stands.
 #
 # Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-# of a message) wait until text follows; then one record holds them, and its marker stands at
-# the head of that text. Reasoning that nothing followed is not kept: given back alone it
-# would be refused.
+# of a message) wait until text follows; then one record holds them, and its marker stands
+# at the head of that text, or behind a remark in passing, which the record holds whole.
+# Reasoning that nothing followed is not kept: given back alone it would be refused.
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part whose text is the one that follows the marker."""
@@ -8373,6 +8545,8 @@ class Keeping:
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
+        self._remarks: set[int] = set()
+        self._last_remark: tuple[ItemEnded, Record] | None = None
 
     @property
     def pending(self) -> list[Item]:
@@ -8388,14 +8562,19 @@ class Keeping:
         """Take an event; return a record that has to be written before it is shown.
 
         The record of a message comes with the first growth of its text, and again,
-        changed, with its end when only the end told what has to be kept.
+        changed, with its end when only the end told what has to be kept; that of a
+        remark comes with its end.
         """
         self._citations.feed(event)
         match event:
+            case ItemStarted() if is_commentary(event.item):
+                self._remarks.add(event.index)
             case ItemStarted() if item_type(event.item) == "message":
                 self._messages[event.index] = event.item
             case Grew() if event.index in self._messages:
                 return self._begin(event.index, self._messages.pop(event.index))
+            case ItemEnded() if event.index in self._remarks:
+                return self._remark(event)
             case ItemEnded() if item_type(event.item) == "message":
                 self._messages.pop(event.index, None)
                 self._after_message = True
@@ -8403,6 +8582,18 @@ class Keeping:
             case ItemEnded():
                 self._wait(event.index, kept_item(event))
         return None
+
+    def closing(self, output: Sequence[Item]) -> Record | None:
+        """Return the record of the remark with which a run ended, if it did.
+
+        The chat shows its text as the answer.
+        """
+        if self._last_remark is None:
+            return None
+        ended, record = self._last_remark
+        if ended.item != closing_remark(output):
+            return None
+        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
     def rest(self) -> Record | None:
         """Return a record of what no text followed, at the run's end."""
@@ -8449,6 +8640,15 @@ class Keeping:
         is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
         return None if payload == record.payload else replace(record, payload=payload)
+
+    def _remark(self, ended: ItemEnded) -> Record | None:
+        """Return the record of a remark, whose text the host does not give back."""
+        if not message_text(ended.item).strip():
+            return None
+        self._after_message = True
+        record = self._record(({**replayed(ended.item), "type": "message"},))
+        self._last_remark = (ended, record)
+        return record
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()
@@ -9068,9 +9268,11 @@ class _RunHistory:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
         if not piece.text:
             return kept
-        record = self._records.get(piece.ulid)
         if message and record and record.shown == text_digest(piece.text):
             return [*kept, message]
         return [*kept, _message_item(message, piece.text)]
@@ -9118,6 +9320,11 @@ def _may_return(item: Item) -> bool:
 def _is_answer(item: Item) -> bool:
     """Say whether `item` is a message of the model; earlier writers kept others too."""
     return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    """Say whether `item` is a remark whose text the host does not give back."""
+    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -9212,27 +9419,42 @@ def _with_its_run(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another."""
-    texts = {
-        _item_id(i): _given_text(i)
-        for i in run
-        if item_type(i) == "message" and _given_text(i)
-    }
+    """Return where each message of a run begins; None where the answer is another.
+
+    A remark, of which the host gives nothing back, stands behind what came before it.
+    """
     found: dict[str, _Place] = {}
-    stretch, start = 0, 0
-    for name, text in texts.items():
-        while (at := _find_text(answer, stretch, text, start)) < 0:
-            stretch, start = stretch + 1, 0
-            if stretch >= len(answer):
+    place, has_text = (0, 0), False
+    for item in run:
+        if is_call_output(item):
+            place = max(place, _behind_output(answer, item))
+        elif item_type(item) == REMARK_TYPE:
+            found[_item_id(item)] = place
+        elif item_type(item) == "message" and (text := _given_text(item)):
+            at = _find_text(answer, place, text)
+            if at is None:
                 return None
-        found[name] = (stretch, at)
-        start = at + len(text)
-    return found if texts or _call_ids(answer, run) else None
+            found[_item_id(item)], has_text = at, True
+            place = (at[0], at[1] + len(text))
+    return found if has_text or _call_ids(answer, run) else None
 
 
-def _find_text(answer: _Answer, number: int, text: str, start: int) -> int:
-    stretch = answer[number] if number < len(answer) else None
-    return stretch.text.find(text, start) if isinstance(stretch, Answered) else -1
+def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+    """Return where a text stands at `place` or behind it."""
+    first, start = place
+    for number, stretch in enumerate(answer[first:], first):
+        if isinstance(stretch, Answered):
+            at = stretch.text.find(text, start if number == first else 0)
+            if at >= 0:
+                return number, at
+    return None
+
+
+def _behind_output(answer: _Answer, item: Item) -> _Place:
+    for number, stretch in enumerate(answer):
+        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+            return number + 1, 0
+    return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
@@ -9253,7 +9475,11 @@ def _with_markers(
         lines[place] = lines.get(place, "") + marker("items", _ulid(item))
     for number, stretch in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        yield _with_lines(stretch, here) if isinstance(stretch, Answered) else stretch
+        if isinstance(stretch, Answered):
+            yield _with_lines(stretch, here)
+        else:
+            yield from map(Answered, here.values())
+            yield stretch
     if last := lines.get((len(answer), 0)):
         yield Answered(last)
 
@@ -9708,8 +9934,12 @@ class _Reading:
         """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in stretch.items)
-        self.records[ulid] = Record(ulid, "", 0, payload, "", stretch.origin)
-        return marker(self.records[ulid].kind, ulid)
+        record = Record(ulid, "", 0, payload, "", stretch.origin)
+        if stretch.last.shown:
+            shown = text_digest(message_text(stretch.last.item))
+            record = replace(record, shown=shown)
+        self.records[ulid] = record
+        return marker(record.kind, ulid)
 
 
 def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
@@ -12133,9 +12363,9 @@ _Run = AsyncGenerator[tuple[RunEvent, str], None]
 async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]:
     """Run `job` and yield its events.
 
-    A marker comes with the first growth of a text, or with the end of the run, and
-    only after the host has stored what it names; what the answer itself is to hold
-    comes in front of the event.
+    A marker comes with the first growth of a text, with the end of a remark, or with
+    the end of the run, and only after the host has stored what it names; what the
+    answer itself is to hold comes in front of the event.
     """
     async with aclosing(_told_with_markers(job, connections)) as events:
         carrying = _carrying(job)
@@ -12162,6 +12392,7 @@ async def _told_with_markers(job: Job, connections: Connections) -> _Run:
     """Run `job` and yield its events with their markers."""
     pending = job.before.pending if job.before else ()
     keeping = Keeping(_author(job), _new_record, pending, job.asked.known_sources)
+    marked = set[str]()
     report_request(job)
     for notice in await notices_of(job):
         yield Noted(notice), ""
@@ -12176,13 +12407,15 @@ async def _told_with_markers(job: Job, connections: Connections) -> _Run:
                     job = await _learn(job, event)
                     yield event, ""
                 case RunEnded():
+                    await _stored_marker(job, keeping.closing(event.output), marked)
                     record = _end(job, keeping, event)
-                    marked = await _stored_marker(job, event, record)
+                    line = await _stored_marker(job, record, marked)
                     if job.store:
                         await job.store.write_rest()
-                    yield priced(job, report_end(job, event)), marked
+                    yield priced(job, report_end(job, event)), line
                 case _:
-                    yield event, await _stored_marker(job, event, keeping.feed(event))
+                    record = keeping.feed(event)
+                    yield event, await _stored_marker(job, record, marked)
 
 
 def _author(job: Job) -> Author:
@@ -12234,12 +12467,13 @@ def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     return None
 
 
-async def _stored_marker(job: Job, event: RunEvent, record: Record | None) -> str:
-    """Store `record`; return its marker if one belongs in front of `event`."""
+async def _stored_marker(job: Job, record: Record | None, marked: set[str]) -> str:
+    """Store `record`; return its marker unless it is among the `marked` already."""
     if record is None or job.store is None or not await job.store.write(record):
         return ""
-    begins = isinstance(event, Grew | RunEnded) and job.store.marks
-    return marker(record.kind, record.ulid) if begins else ""
+    is_new = record.ulid not in marked
+    marked.add(record.ulid)
+    return marker(record.kind, record.ulid) if is_new and job.store.marks else ""
 
 
 # owui_manifold.chosen_model ===========================================================

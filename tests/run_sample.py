@@ -264,10 +264,18 @@ def tell(
     keeping = Keeping(author, ids or Ids(), pending)
     told = Told(NativeView(lambda: 100.0), keeping.pending)
     for event in events:
+        closing = None
+        if isinstance(event, RunEnded):
+            closing = keeping.closing(event.output)
+        if closing is not None:
+            told.written.append(closing)
+        if closing is not None and in_output:
+            value = write_records({closing.ulid: closing})
+            told.chunks += told.view.show(Kept(closing.ulid, value))
         record = keeping.feed(event)
         if isinstance(event, RunEnded) and not goes_on(event.output):
             record = keeping.rest()
-        line = ""
+        line, is_new = "", bool(record and record.ulid not in told.records)
         if record is not None:
             told.written.append(record)
         if record is not None and in_output:
@@ -275,8 +283,7 @@ def tell(
             value = write_records({record.ulid: record})
             told.chunks += told.view.show(Kept(record.ulid, value, index))
         elif record is not None:
-            begins = isinstance(event, Grew | RunEnded)
-            line = marker(record.kind, record.ulid) if begins else ""
+            line = marker(record.kind, record.ulid) if is_new else ""
         told.chunks += told.view.show(event, line)
     told.pending = keeping.pending
     return told

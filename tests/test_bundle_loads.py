@@ -70,6 +70,30 @@ print((time.process_time() - began) / libraries)
 """
 
 
+# Run with what this environment has, then with the oldest versions that are supported.
+FORMS = """
+import json, sys, types
+from pathlib import Path
+import aiohttp, pydantic
+
+module = types.ModuleType("bundle")
+sys.modules["bundle"] = module
+exec(Path(sys.argv[1]).read_text("utf-8"), vars(module))
+host = getattr(module, sys.argv[2])
+host()
+forms = {
+    name: [
+        [field, shown.get("default"), shown["title"], shown["description"]]
+        for field, shown in getattr(host, name).model_json_schema()["properties"].items()
+    ]
+    for name in ("Valves", "UserValves")
+    if hasattr(host, name)
+}
+print(json.dumps({"versions": [pydantic.VERSION, aiohttp.__version__], "forms": forms}))
+"""
+OLD_LIBRARIES = ROOT / ".venv" / "hosts" / "pipelines" / "bin" / "python"
+
+
 @dataclass(frozen=True)
 class Bundle:
     """A bundle built in a copy of the project."""
@@ -180,6 +204,23 @@ def test_loads_the_same_in_both_hosts(bundle: Bundle) -> None:
 
     assert schemas[0] == schemas[1]
     assert schemas[0]["properties"]
+
+
+@pytest.mark.host
+def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None:
+    """Their order on the page, defaults and help: several bases make up one form."""
+
+    def forms(python: Path | str) -> dict[str, typing.Any]:
+        command = [str(python), "-c", FORMS, str(bundle.path), bundle.target.host_class]
+        said: dict[str, typing.Any] = json.loads(subprocess.check_output(command))
+        return said
+
+    old, new = forms(OLD_LIBRARIES), forms(sys.executable)
+
+    assert old["versions"] == ["2.7.1", "3.9.5"]
+    assert new["versions"] != old["versions"]
+    assert old["forms"] == new["forms"]
+    assert old["forms"]["Valves"]
 
 
 def test_annotations_are_true_as_strings(bundle: Bundle) -> None:

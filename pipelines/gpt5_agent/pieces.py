@@ -102,6 +102,16 @@ class ShownMessage:
         if self._is_whole:
             yield from self._end_last()
 
+    def conclude(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought once more, as the answer."""
+        spans = think_spans(message_text(self._item))
+        text = "".join(span.text for span in spans if not span.is_thought).strip()
+        if text and not self.text:
+            piece = self._begun(is_thought=False)
+            yield piece.started()
+            yield piece.grown(text)
+            yield piece.ended()
+
     def close(self) -> Iterator[RunEvent]:
         """Yield what still waited for the rest of a tag."""
         yield from self._take(self._reader.close())

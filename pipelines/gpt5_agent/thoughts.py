@@ -7,7 +7,8 @@ What a model says in a round that calls tools is a thought, and so is what stand
     before a call         grows; becomes a thought       held back; left out when a
                           when a call comes              call comes, else shown
     after a call          a thought                      left out
-    phase commentary      a thought                      left out, unless it is all
+    phase commentary      a thought; the last also the   left out, unless it is all
+                          answer, if it is all
     phase final_answer    as before a call               grows
     no tools offered      grows                          grows
 """
@@ -130,6 +131,8 @@ class Thoughts:
                 yield from message.close()
             elif not (self._called or (message.is_commentary and has_answer)):
                 yield from message.release()
+        if self._emits and messages and not (self._called or has_answer):
+            yield from messages[-1].conclude()
         self._note_texts()
 
     def _note_texts(self) -> None:

@@ -4,14 +4,14 @@ So the history is put together in one way only, whatever keeps its items.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openai_responses.items import message_text
 from openai_responses.origin import Origin
 from owui_chat.details import CarriedItem, CarriedTurn, carried_turns
 from owui_chat.markers import marker
-from owui_chat.stored import Record
+from owui_chat.stored import Record, text_digest
 
 
 def with_records(
@@ -78,8 +78,12 @@ class _Reading:
         """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in stretch.items)
-        self.records[ulid] = Record(ulid, "", 0, payload, "", stretch.origin)
-        return marker(self.records[ulid].kind, ulid)
+        record = Record(ulid, "", 0, payload, "", stretch.origin)
+        if stretch.last.shown:
+            shown = text_digest(message_text(stretch.last.item))
+            record = replace(record, shown=shown)
+        self.records[ulid] = record
+        return marker(record.kind, ulid)
 
 
 def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:

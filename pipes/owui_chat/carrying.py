@@ -12,6 +12,7 @@ from owui_chat.citations import Citations
 from owui_chat.details import turn_details
 from owui_chat.kept_cards import Carried
 from owui_chat.made import kept_item
+from owui_chat.remarks import with_given_texts
 
 
 class Carrying:
@@ -40,5 +41,7 @@ class Carrying:
             case TurnEnded() | RunEnded() if self._items:
                 pairs = [self._items[index] for index in sorted(self._items)]
                 self._items = {}
-                return Carried(turn_details(self._new_name(), pairs, self._origin, {}))
+                entries = with_given_texts(pairs)
+                name = self._new_name()
+                return Carried(turn_details(name, entries, self._origin, {}))
         return None

@@ -28,6 +28,7 @@ from owui_chat.host_chunks import (
 from owui_chat.kept_cards import ShownEvent
 from owui_chat.links import OPEN_TRACKING, HeldText, without_tracking
 from owui_chat.made import text_below
+from owui_chat.remarks import closing_remark
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -36,7 +37,8 @@ class ChunkView:
     """Shows one run as growing text and reasoning.
 
     Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone.
+    go where the reasoning goes, so that the text is the answer alone; one with which the
+    run ends is the answer, and is said again as such.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
@@ -52,13 +54,13 @@ class ChunkView:
         self._length = 0  # of the text so far
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
-        self._remarks: set[int] = set()
+        self._remarks: dict[int, Item] = {}
 
     def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; nothing is kept for a caller without a chat."""
         match event:
             case ItemStarted() if is_commentary(event.item):
-                self._remarks.add(event.index)
+                self._remarks[event.index] = event.item
             case Grew(kind="text" | "refusal"):
                 shown = without_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
@@ -74,6 +76,7 @@ class ChunkView:
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunEnded():
                 yield from self._say(self._held.rest())
+                yield from self._say_closing(closing_remark(event.output))
                 yield from self._end(event)
 
     def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
@@ -85,6 +88,7 @@ class ChunkView:
     def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
         rest = without_tracking(self._held.rest())
         if event.index in self._remarks:
+            self._remarks[event.index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
@@ -96,6 +100,11 @@ class ChunkView:
         cited = chat_annotations(event.item, self._length - length)
         if cited:
             yield self._chunk({"annotations": cited})
+
+    def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
+        if remark is not None and remark in self._remarks.values():
+            gap = "\n\n" if self._length else ""
+            yield from self._say(gap + without_tracking(message_text(remark)))
 
     def _say(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)

@@ -18,6 +18,7 @@ from owui_chat.annotations import chat_annotations
 from owui_chat.chunks import chat_picture, chat_tool_call, finish_reason
 from owui_chat.host_chunks import error_chunk, host_usage
 from owui_chat.links import without_tracking
+from owui_chat.remarks import closing_remark
 
 _GAP = "\n\n"
 
@@ -52,14 +53,17 @@ def completion(
 def completion_text(ended: RunEnded) -> str:
     """Return the text of an answer, its messages apart by a blank line.
 
-    Remarks in passing are no part of it, unless they are all there is.
+    Remarks in passing are no part of it, unless the run ends with one or nothing else
+    is said.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
 def _messages(ended: RunEnded) -> list[Item]:
     found = [item for item in ended.output if item_type(item) == "message"]
-    return [item for item in found if not is_commentary(item)] or found
+    closing = closing_remark(ended.output)
+    told = [i for i in found if not is_commentary(i) or i == closing]
+    return told or found
 
 
 def _clean_text(message: Item) -> str:

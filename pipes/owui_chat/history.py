@@ -15,6 +15,7 @@ from openai_responses.items import (
     Item,
     is_bound,
     is_call,
+    is_commentary,
     item_type,
     message_text,
     since_compaction,
@@ -147,9 +148,11 @@ class _RunHistory:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
         if not piece.text:
             return kept
-        record = self._records.get(piece.ulid)
         if message and record and record.shown == text_digest(piece.text):
             return [*kept, message]
         return [*kept, _message_item(message, piece.text)]
@@ -197,6 +200,11 @@ def _may_return(item: Item) -> bool:
 def _is_answer(item: Item) -> bool:
     """Say whether `item` is a message of the model; earlier writers kept others too."""
     return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    """Say whether `item` is a remark whose text the host does not give back."""
+    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:

@@ -1,12 +1,12 @@
 """What of a run is kept, and where its marker stands.
 
 Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-of a message) wait until text follows; then one record holds them, and its marker stands at
-the head of that text. Reasoning that nothing followed is not kept: given back alone it
-would be refused.
+of a message) wait until text follows; then one record holds them, and its marker stands
+at the head of that text, or behind a remark in passing, which the record holds whole.
+Reasoning that nothing followed is not kept: given back alone it would be refused.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -16,6 +16,7 @@ from openai_responses.items import (
     has_encrypted_reasoning,
     is_call,
     is_call_output,
+    is_commentary,
     is_compaction,
     is_reasoning,
     item_type,
@@ -26,6 +27,7 @@ from openai_responses.replay import replayed, restated
 from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
 from owui_chat.citations import Citations
 from owui_chat.made import is_kept_picture, kept_item
+from owui_chat.remarks import closing_remark
 from owui_chat.stored import Record, text_digest
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
@@ -71,6 +73,8 @@ class Keeping:
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
+        self._remarks: set[int] = set()
+        self._last_remark: tuple[ItemEnded, Record] | None = None
 
     @property
     def pending(self) -> list[Item]:
@@ -86,14 +90,19 @@ class Keeping:
         """Take an event; return a record that has to be written before it is shown.
 
         The record of a message comes with the first growth of its text, and again,
-        changed, with its end when only the end told what has to be kept.
+        changed, with its end when only the end told what has to be kept; that of a
+        remark comes with its end.
         """
         self._citations.feed(event)
         match event:
+            case ItemStarted() if is_commentary(event.item):
+                self._remarks.add(event.index)
             case ItemStarted() if item_type(event.item) == "message":
                 self._messages[event.index] = event.item
             case Grew() if event.index in self._messages:
                 return self._begin(event.index, self._messages.pop(event.index))
+            case ItemEnded() if event.index in self._remarks:
+                return self._remark(event)
             case ItemEnded() if item_type(event.item) == "message":
                 self._messages.pop(event.index, None)
                 self._after_message = True
@@ -101,6 +110,18 @@ class Keeping:
             case ItemEnded():
                 self._wait(event.index, kept_item(event))
         return None
+
+    def closing(self, output: Sequence[Item]) -> Record | None:
+        """Return the record of the remark with which a run ended, if it did.
+
+        The chat shows its text as the answer.
+        """
+        if self._last_remark is None:
+            return None
+        ended, record = self._last_remark
+        if ended.item != closing_remark(output):
+            return None
+        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
     def rest(self) -> Record | None:
         """Return a record of what no text followed, at the run's end."""
@@ -147,6 +168,15 @@ class Keeping:
         is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
         return None if payload == record.payload else replace(record, payload=payload)
+
+    def _remark(self, ended: ItemEnded) -> Record | None:
+        """Return the record of a remark, whose text the host does not give back."""
+        if not message_text(ended.item).strip():
+            return None
+        self._after_message = True
+        record = self._record(({**replayed(ended.item), "type": "message"},))
+        self._last_remark = (ended, record)
+        return record
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()

@@ -8,10 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from openai_responses.items import Item, content_parts, is_call, item_type
+from openai_responses.items import (
+    Item,
+    content_parts,
+    is_call,
+    is_call_output,
+    item_type,
+)
 from owui_chat.kept_cards import KEPT_ID, KEPT_TYPE
 from owui_chat.markers import marker
 from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+from owui_chat.remarks import REMARK_TYPE
 from owui_chat.stored import message_key
 
 _Answer = list[Answered | Called | Returned]
@@ -82,27 +89,42 @@ def _with_its_run(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another."""
-    texts = {
-        _item_id(i): _given_text(i)
-        for i in run
-        if item_type(i) == "message" and _given_text(i)
-    }
+    """Return where each message of a run begins; None where the answer is another.
+
+    A remark, of which the host gives nothing back, stands behind what came before it.
+    """
     found: dict[str, _Place] = {}
-    stretch, start = 0, 0
-    for name, text in texts.items():
-        while (at := _find_text(answer, stretch, text, start)) < 0:
-            stretch, start = stretch + 1, 0
-            if stretch >= len(answer):
+    place, has_text = (0, 0), False
+    for item in run:
+        if is_call_output(item):
+            place = max(place, _behind_output(answer, item))
+        elif item_type(item) == REMARK_TYPE:
+            found[_item_id(item)] = place
+        elif item_type(item) == "message" and (text := _given_text(item)):
+            at = _find_text(answer, place, text)
+            if at is None:
                 return None
-        found[name] = (stretch, at)
-        start = at + len(text)
-    return found if texts or _call_ids(answer, run) else None
+            found[_item_id(item)], has_text = at, True
+            place = (at[0], at[1] + len(text))
+    return found if has_text or _call_ids(answer, run) else None
 
 
-def _find_text(answer: _Answer, number: int, text: str, start: int) -> int:
-    stretch = answer[number] if number < len(answer) else None
-    return stretch.text.find(text, start) if isinstance(stretch, Answered) else -1
+def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+    """Return where a text stands at `place` or behind it."""
+    first, start = place
+    for number, stretch in enumerate(answer[first:], first):
+        if isinstance(stretch, Answered):
+            at = stretch.text.find(text, start if number == first else 0)
+            if at >= 0:
+                return number, at
+    return None
+
+
+def _behind_output(answer: _Answer, item: Item) -> _Place:
+    for number, stretch in enumerate(answer):
+        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+            return number + 1, 0
+    return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
@@ -123,7 +145,11 @@ def _with_markers(
         lines[place] = lines.get(place, "") + marker("items", _ulid(item))
     for number, stretch in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        yield _with_lines(stretch, here) if isinstance(stretch, Answered) else stretch
+        if isinstance(stretch, Answered):
+            yield _with_lines(stretch, here)
+        else:
+            yield from map(Answered, here.values())
+            yield stretch
     if last := lines.get((len(answer), 0)):
         yield Answered(last)
 

@@ -13,6 +13,7 @@ from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
     is_call,
+    is_commentary,
     item_type,
     open_calls,
 )
@@ -25,6 +26,7 @@ from openai_responses.run_events import (
     Noted,
     Pictured,
     RunEnded,
+    RunEvent,
 )
 from owui_chat.call_cards import OpenCalls
 from owui_chat.cards import (
@@ -46,6 +48,7 @@ from owui_chat.host_chunks import (
 from owui_chat.hosted_cards import HOSTED_CARDS, HostedCard
 from owui_chat.kept_cards import Carried, Kept, KeptCards, ShownEvent
 from owui_chat.picture_cards import show_files
+from owui_chat.remarks import Remarks
 from owui_chat.shown import ShownItems
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
@@ -71,6 +74,7 @@ class NativeView:
         self._began = now()
         self._citations = Citations(known)
         self._shown = ShownItems()
+        self._remarks = Remarks(self._shown, self._citations)
         self._calls = OpenCalls(self._shown)
         self._kept = KeptCards(self._shown)
         self._cards: dict[int, HostedCard] = {}
@@ -91,10 +95,11 @@ class NativeView:
     def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, or alone at the run's end.
+        `marker` stands in front of the text that grows, behind a remark that ended, or
+        alone at the run's end.
         """
         match event:
-            case ItemStarted() if item_type(event.item) in _SHOWN_TYPES:
+            case ItemStarted() if _is_shown(event.item):
                 yield self._start(event)
             case Grew() if event.index in self._places:
                 yield from self._grow(event, marker)
@@ -104,7 +109,7 @@ class NativeView:
                 self._citations.feed(event)
                 yield from self._sources(ended=False)
             case ItemStarted() | Grew() | Pictured() | ItemEnded():
-                yield from self._hosted(event)
+                yield from self._hosted(event, marker)
             case CallAnswered():
                 yield from self._answered(event)
             case Noted() | Kept() | Carried():
@@ -113,9 +118,19 @@ class NativeView:
                 yield from self._end_run(event, marker)
 
     def _hosted(
-        self, event: ItemStarted | Grew | Pictured | ItemEnded
+        self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event."""
+        """Yield what the card of an item of the API's own makes of an event.
+
+        A remark in passing has one too.
+        """
+        begins = isinstance(event, ItemStarted) and is_commentary(event.item)
+        if not isinstance(event, Pictured) and (
+            begins or event.index in self._remarks.places
+        ):
+            yield from self._remarks.show(event, marker)
+            yield from self._after_item(event)
+            return
         if isinstance(event, ItemStarted):
             kind = item_type(event.item)
             if kind in HOSTED_CARDS:
@@ -131,7 +146,8 @@ class NativeView:
         if isinstance(event, Noted):
             yield status_chunk(event.sentence)
         else:
-            yield from self._kept.show(event, self._places)
+            places = self._places | self._remarks.places
+            yield from self._kept.show(event, places)
 
     def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
         yield from self._calls.answer(event)
@@ -149,23 +165,17 @@ class NativeView:
             yield from card.show(event)
         for index, place in self._places.items():
             yield from self._more_text(place, self._citations.rest(index))
+        yield from self._remarks.end_run(event.output)
         yield from self._sources(ended=True)
         if event.ending.is_failure:
             yield from self._calls.break_off()
         if marker:
-            yield from self._marker_alone(marker)
+            yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         failed = event.ending.is_failure
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
-
-    def _marker_alone(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
-        place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self._shown.begin(begun_card(item))
-        yield self._shown.end(place, item)
 
     def _start(self, event: ItemStarted) -> Chunk:
         place = self._places[event.index] = len(self.items)
@@ -212,8 +222,17 @@ class NativeView:
             case _:
                 item = call_card(event.item)
         yield self._shown.end(place, item)
-        yield from self._sources(ended=True)
-        yield from show_files(self._shown, event.card)
+        yield from self._after_item(event)
+
+    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
+        if isinstance(event, ItemEnded):
+            yield from self._sources(ended=True)
+            yield from show_files(self._shown, event.card)
+
+
+def _is_shown(item: Item) -> bool:
+    """Say whether the host has a card of its own for an item."""
+    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
 def _end_of_run(event: RunEnded) -> Iterator[Chunk]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from openai_responses.items import Item
+from owui_chat.cards import begun_card, message_card
 from owui_chat.host_chunks import Chunk
 
 _DELTA_TYPES: Mapping[str, str] = {
@@ -43,6 +44,13 @@ class ShownItems:
         """Yield the events of an item that is whole at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_card(item))
+        yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of `events.Delta`."""

@@ -31,7 +31,8 @@ class Record:
 
     `model` is the host's full model id, `created_at` seconds in UTC. A message item in
     `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows.
+    that has a text counts as long as `shown` is the digest of what follows; a remark in
+    passing without `shown` has no text in the chat.
     """
 
     ulid: str

@@ -31,9 +31,9 @@ _Run = AsyncGenerator[tuple[RunEvent, str], None]
 async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]:
     """Run `job` and yield its events.
 
-    A marker comes with the first growth of a text, or with the end of the run, and
-    only after the host has stored what it names; what the answer itself is to hold
-    comes in front of the event.
+    A marker comes with the first growth of a text, with the end of a remark, or with
+    the end of the run, and only after the host has stored what it names; what the
+    answer itself is to hold comes in front of the event.
     """
     async with aclosing(_told_with_markers(job, connections)) as events:
         carrying = _carrying(job)
@@ -60,6 +60,7 @@ async def _told_with_markers(job: Job, connections: Connections) -> _Run:
     """Run `job` and yield its events with their markers."""
     pending = job.before.pending if job.before else ()
     keeping = Keeping(_author(job), _new_record, pending, job.asked.known_sources)
+    marked = set[str]()
     report_request(job)
     for notice in await notices_of(job):
         yield Noted(notice), ""
@@ -74,13 +75,15 @@ async def _told_with_markers(job: Job, connections: Connections) -> _Run:
                     job = await _learn(job, event)
                     yield event, ""
                 case RunEnded():
+                    await _stored_marker(job, keeping.closing(event.output), marked)
                     record = _end(job, keeping, event)
-                    marked = await _stored_marker(job, event, record)
+                    line = await _stored_marker(job, record, marked)
                     if job.store:
                         await job.store.write_rest()
-                    yield priced(job, report_end(job, event)), marked
+                    yield priced(job, report_end(job, event)), line
                 case _:
-                    yield event, await _stored_marker(job, event, keeping.feed(event))
+                    record = keeping.feed(event)
+                    yield event, await _stored_marker(job, record, marked)
 
 
 def _author(job: Job) -> Author:
@@ -132,9 +135,10 @@ def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
     return None
 
 
-async def _stored_marker(job: Job, event: RunEvent, record: Record | None) -> str:
-    """Store `record`; return its marker if one belongs in front of `event`."""
+async def _stored_marker(job: Job, record: Record | None, marked: set[str]) -> str:
+    """Store `record`; return its marker unless it is among the `marked` already."""
     if record is None or job.store is None or not await job.store.write(record):
         return ""
-    begins = isinstance(event, Grew | RunEnded) and job.store.marks
-    return marker(record.kind, record.ulid) if begins else ""
+    is_new = record.ulid not in marked
+    marked.add(record.ulid)
+    return marker(record.kind, record.ulid) if is_new and job.store.marks else ""

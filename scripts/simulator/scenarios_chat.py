@@ -73,6 +73,25 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
         _talk(AGAIN, before="Let me look at that.", after="Done: it is 42."),
     ),
     scenario(
+        "remarks-only",
+        "two commentary messages, and no final answer",
+        reply(
+            reasoning("**Warming up**\n\nA word first."),
+            message("Let me look at that.", phase="commentary"),
+            AGAIN,
+            message("I looked: it is 42.", phase="commentary"),
+        ),
+    ),
+    scenario(
+        "remark-cut",
+        "a body that ends in the middle of a commentary message",
+        reply(
+            reasoning("**Warming up**\n\nA word first."),
+            message("One line.\n\nAnd a second one, which is cut.", phase="commentary"),
+        ),
+        options="cut=18",
+    ),
+    scenario(
         "two-reasonings",
         "two reasoning items in a row, then the answer",
         reply(reasoning(*THOUGHTS), AGAIN, message(ANSWER)),

@@ -48,6 +48,18 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         reply(READING, message("- $output\n\nEnd.", phase="final_answer")),
     ),
     scenario(
+        "remarks",
+        "commentary in front of each of two rounds of tools, then the answer",
+        reply(
+            LOOKING,
+            message("I look at the first:\n\n- its size", phase="commentary"),
+            message("That needs a tool.", phase="commentary"),
+            CALL,
+        ),
+        reply(message("Now for the second.", phase="commentary"), OTHER_CALL),
+        reply(READING, message("It said: $output", phase="final_answer")),
+    ),
+    scenario(
         "parallel",
         "two calls whose deltas arrive mixed, then the answer",
         reply(LOOKING, CALL, OTHER_CALL, disorder=interleave),

@@ -231,9 +231,21 @@ def test_commentary_is_a_thought_whatever_comes(called: bool) -> None:
 
 def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     """Nobody is left without one."""
-    _, events = shown(HIDDEN, [message("1", "It rains.", "commentary")])
+    look, rains = (
+        message(name, text, "commentary")
+        for name, text in (("1", "I look it up."), ("2", "It rains."))
+    )
+    _, hidden = shown(HIDDEN, [rains])
+    thoughts, events = shown(SHOWN, [look, rains])
 
-    assert page(events) == [ANSWER]
+    assert page(hidden) == [ANSWER]
+    assert page(events) == [
+        ("reasoning", "I look it up."),
+        ("reasoning", "It rains."),
+        ANSWER,
+    ]
+    assert [thoughts.text_of(index) for index in (0, 1)] == ["", "It rains."]
+    assert plain(events)[-1] == ("content", "It rains.")
 
 
 def test_final_answer_is_not_held_back() -> None:

@@ -12,6 +12,8 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import EVERYBODY_READS, User
+from owui_chat.markers import without_markers
+from owui_chat.remarks import REMARK_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
@@ -55,7 +57,15 @@ def assert_each_continues_the_last(simulator: Simulator) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    "scenario", ["commentary", "two-reasonings", "refusal", "tool-after-text"]
+    "scenario",
+    [
+        "commentary",
+        "remarks",
+        "remarks-only",
+        "two-reasonings",
+        "refusal",
+        "tool-after-text",
+    ],
 )
 async def test_both_replay_the_same(
     tab: Tab, simulator: Simulator, carrier: str, scenario: str
@@ -75,17 +85,63 @@ async def test_both_replay_the_same(
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("carrier")
+@pytest.mark.parametrize(("scenario", "thoughts"), [("tool-twice", 3), ("remarks", 2)])
 async def test_rounds_of_the_hosts_tools_replay_the_same(
-    tab: Tab, admin: User, simulator: Simulator
+    tab: Tab, admin: User, simulator: Simulator, scenario: str, thoughts: int
 ) -> None:
     """What waits between the rounds finds its place when the text comes."""
     async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
         await in_turn(
-            tab, (MODEL, "sim:tool-twice weather?"), (MODEL, "sim:chat thanks")
+            tab, (MODEL, f"sim:{scenario} weather?"), (MODEL, "sim:chat thanks")
         )
 
     assert_each_continues_the_last(simulator)
-    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 3
+    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == thoughts
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("carrier")
+async def test_remarks_are_no_part_of_the_answer(
+    tab: Tab, simulator: Simulator
+) -> None:
+    """They are stored beside it, in their place, and sent again whole."""
+    first, _ = await in_turn(
+        tab, (MODEL, "sim:remarks weather?"), (MODEL, "sim:chat thanks")
+    )
+
+    message = await tab.message(first)
+    remarks = [i for i in message["output"] if i["type"] == REMARK_TYPE]
+    assert [i["content"][0]["text"] for i in remarks] == [
+        "> I look at the first:\n> \n> - its size",
+        "> That needs a tool.",
+        "> Now for the second.",
+    ]
+    assert without_markers(message["content"]).startswith("It said:")
+    assert "That needs a tool." not in message["content"]
+    sent = chat_bodies(simulator)[-1]["input"]
+    assert [i["phase"] for i in sent if i.get("phase")] == [
+        *["commentary"] * 3,
+        "final_answer",
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_remark_survives_a_stop(tab: Tab, simulator: Simulator) -> None:
+    """With what led to it, while the tool that it announced was at work."""
+    slow = {"type": "function", "function": {"name": "slow_weather"}}
+    body = {"tool_ids": ["toolkit"], "tool_choice": slow}
+    turn = await tab.begin(MODEL, "sim:remarks weather?", body=body)
+    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events), 20)
+    await simulator.all_ended()
+    await tab.stop(turn)
+    await tab.settle(turn)
+
+    after = await tab.send(MODEL, "sim:chat go on", chat_id=turn.chat_id)
+
+    assert after.error is None
+    first, second = chat_bodies(simulator)
+    thought, look, needs, _ = map(stripped, outputs(simulator)[0])
+    assert second["input"][:-1] == [*first["input"], thought, look, needs]
 
 
 @pytest.mark.asyncio

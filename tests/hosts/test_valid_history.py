@@ -70,15 +70,25 @@ class Scene:
 Case = Callable[[Scene], Awaitable[str]]
 
 
-async def stopped_between_call_and_output(scene: Scene) -> str:
-    """The tool was still at work."""
+async def stopped_in_a_tool(scene: Scene, scenario: str) -> str:
+    """Stop while the tool is at work."""
     body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
-    turn = await scene.tab.begin(MODEL, "sim:tool weather?", body=body)
+    turn = await scene.tab.begin(MODEL, f"sim:{scenario} weather?", body=body)
     await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
     await scene.simulator.all_ended()
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
     return turn.chat_id
+
+
+async def stopped_between_call_and_output(scene: Scene) -> str:
+    """The tool was still at work."""
+    return await stopped_in_a_tool(scene, "tool")
+
+
+async def stopped_after_a_remark(scene: Scene) -> str:
+    """The tool that it announced was at work."""
+    return await stopped_in_a_tool(scene, "remarks")
 
 
 async def stopped_in_the_text(scene: Scene) -> str:
@@ -88,6 +98,21 @@ async def stopped_in_the_text(scene: Scene) -> str:
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
     return turn.chat_id
+
+
+async def stopped_in_a_remark(scene: Scene) -> str:
+    """Nothing that anybody gives back has come yet."""
+    turn = await scene.tab.begin(MODEL, "sim:remarks-only,stall=16")
+    await turn.until(lambda seen: "> Let" in json.dumps(seen.events), 20)
+    await scene.tab.stop(turn)
+    await scene.tab.settle(turn)
+    return turn.chat_id
+
+
+async def continued_after_a_remark(scene: Scene) -> str:
+    """The run ended with it, and it is asked to go on."""
+    turn = await scene.tab.send(MODEL, "sim:remarks-only")
+    return (await scene.go_on(turn)).chat_id
 
 
 async def crashed_in_the_middle(scene: Scene) -> str:
@@ -285,6 +310,9 @@ async def two_models_at_once(scene: Scene) -> str:
 CASES: list[Case] = [
     stopped_between_call_and_output,
     stopped_in_the_text,
+    stopped_after_a_remark,
+    stopped_in_a_remark,
+    continued_after_a_remark,
     crashed_in_the_middle,
     crashed_before_the_first_save,
     tool_removed,
@@ -310,6 +338,9 @@ CASES: list[Case] = [
 IN_OUTPUT: list[Case] = [
     stopped_between_call_and_output,
     stopped_in_the_text,
+    stopped_after_a_remark,
+    stopped_in_a_remark,
+    continued_after_a_remark,
     crashed_in_the_middle,
     edited,
     continued_after_a_stop,

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
 PIPE = "wishes"
 CHAT, AUTO = f"{PIPE}.gpt-5.2", f"{PIPE}.gpt-5-auto"
+WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 LIMITED_KEY = "sk-simulator-limited"
 SCHEMA = {
     "name": "answer",
@@ -226,6 +227,47 @@ async def test_a_users_effort_holds_for_workspace_models_too(
     assert [effort(body) for body in chat_bodies(simulator)] == ["high", "high", None]
 
 
+async def test_the_other_settings_of_a_user_reach_the_request(
+    admin: User, member: User, tab: Tab, simulator: Simulator
+) -> None:
+    """Each beside the others; what users may not change stays as it is."""
+    chosen = {
+        "REASONING_EFFORT": "low",
+        "REASONING_SUMMARY": "concise",
+        "VERBOSITY": "low",
+        "SERVICE_TIER": "flex",
+        "WEB_SEARCH": "on",
+        "CODE_INTERPRETER": "on",
+        "IMAGE_GENERATION": "on",
+    }
+    may_change = "effort, summary, verbosity, service_tier, web_search"
+    async with (
+        user_valves(member, **chosen),
+        valves_changed(admin, PIPE, USER_MAY_CHANGE=may_change),
+    ):
+        await tab.send(CHAT, "sim:short")
+
+    body = last_body(simulator)
+    assert body["reasoning"] == {"effort": "low", "summary": "concise"}
+    assert body["text"]["verbosity"] == "low"
+    assert body["service_tier"] == "flex"
+    assert hosted(body) == ["web_search"]
+
+
+@pytest.mark.usefixtures("toolkit")
+async def test_the_usage_of_all_turns_is_summed(tab: Tab, simulator: Simulator) -> None:
+    """Once, in the message: three requests, one bill."""
+    use = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
+    turn = await tab.send(CHAT, "sim:tool-twice weather?", body=use)
+
+    told = [(r.response or {})["usage"] for r in answered(simulator)]
+    usage = (await tab.message(turn))["usage"]
+    assert len(told) == 3
+    for key in ("input_tokens", "output_tokens", "total_tokens"):
+        assert usage[key] == sum(one[key] for one in told)
+    assert usage["prompt_tokens"] == told[-1]["input_tokens"]
+
+
 async def test_the_cost_is_stored_where_it_is_shown(
     member: User, tab: Tab, simulator: Simulator
 ) -> None:
@@ -323,6 +365,27 @@ async def test_tasks_go_to_a_small_model_in_the_hosts_own_form(
     assert row["title"] == "Talking to a Stand-in"
     assert row["meta"]["tags"] == ["technology", "testing"]
     assert len((await tab.message(turn))["followUps"]) == 3
+
+
+async def test_a_task_that_fails_leaves_nothing(
+    admin: User, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """No error becomes a title, a tag or a question."""
+    tasks = dict.fromkeys(
+        ("title_generation", "tags_generation", "follow_up_generation"), True
+    )
+    refused = {"API_KEY": LIMITED_KEY, "TASK_MODEL": "gpt-6-luna"}
+    async with valves_changed(admin, PIPE, **refused):
+        turn = await admins_tab.send(CHAT, "sim:short Hello", background_tasks=tasks)
+
+    asked = [request for request in answered(simulator) if is_task(request)]
+    assert len(asked) == len(tasks)
+    assert {request.status for request in asked} == {403}
+    assert turn.error is None
+    row = await admins_tab.user.call("GET", f"/api/v1/chats/{turn.chat_id}")
+    assert row["title"] == "sim:short Hello"  # the host's own, for want of another
+    assert row["meta"].get("tags", []) == []
+    assert not (await admins_tab.message(turn)).get("followUps")
 
 
 # ---------------------------------------------------------------- switches

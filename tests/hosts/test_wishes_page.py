@@ -5,13 +5,21 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Locator
 
 from hosts.chromium import Chromium
 from hosts.page import ChatPage
+from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies
-from hosts.switches import SWITCHES, switches
+from hosts.switches import SWITCHES, switches, workspace_model
 from hosts.users import User
-from hosts.valves_dialog import fill_user_valves, open_admin_valves, open_user_valves
+from hosts.valves_dialog import (
+    choose_in_controls,
+    fill_user_valves,
+    open_admin_valves,
+    open_user_valves,
+)
+from owui_chat.markers import without_markers
 from simulator import Simulator
 
 pytestmark = [
@@ -47,6 +55,24 @@ async def test_a_user_sets_the_effort_beside_the_chat_input(
     sent = chat_bodies(simulator)[-1]
     assert sent["reasoning"]["effort"] == "high"
     assert sent["text"]["verbosity"] == "low"
+
+
+async def test_a_user_sets_the_effort_in_the_chats_controls(
+    page: ChatPage, admin: User, simulator: Simulator
+) -> None:
+    """The panel is the way for workspace models, which have no button of their own."""
+    async with workspace_model(admin, MODEL, {}) as model:
+        await page.open_model(model)
+        try:
+            await choose_in_controls(page, PIPE, "Reasoning Effort", "high")
+            PICTURES.mkdir(exist_ok=True)
+            await page.screenshot(PICTURES / "controls.png")
+            await page.ask("sim:short Good morning")
+        finally:
+            await page.user.set_user_valves(PIPE, {})
+
+    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "high"
+    assert page.errors == []
 
 
 async def test_what_the_dialogs_look_like(
@@ -89,16 +115,82 @@ async def test_the_switches_of_the_composer(
     assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "xhigh"
 
 
-async def test_a_remark_in_passing_stands_above_the_answer(page: ChatPage) -> None:
-    """As plain text in its place between the thoughts, after a reload too."""
-    await page.open_model(MODEL)
-    await page.ask("sim:commentary Good morning")
+REMARK, ANSWER = "Let me look at that.", "Done: it is 42."
 
-    for _ in range(2):
+
+@pytest.mark.parametrize("carrier", ["markers", "output"])
+async def test_a_remark_in_passing_is_progress(
+    page: ChatPage, admin: User, carrier: str, simulator: Simulator
+) -> None:
+    """A quotation between the thoughts; who copies or edits has the answer alone."""
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+        await page.open_model(MODEL)
+        await page.watch("openai_responses")
+        await page.ask("sim:commentary Good morning")
+
+    assert await page.seen() == []
+    for number in range(2):
         shown = (await page.last_answer()).splitlines()
         lines = [line for line in shown if line.strip()]
-        remark, answer = map(lines.index, ("Let me look at that.", "Done: it is 42."))
+        remark, answer = map(lines.index, (REMARK, ANSWER))
         thoughts = [n for n, line in enumerate(lines) if line.startswith("Thought")]
         assert [thoughts[0] < remark, remark < thoughts[1] < answer] == [True, True]
-        await page.screenshot(PICTURES / "commentary.png")
+        assert await quoted(page).all_inner_texts() == [REMARK]
+        copied = without_markers(await page.copy_last())
+        assert copied.strip() == ANSWER
+        await page.screenshot(PICTURES / f"commentary-{carrier}-{number}.png")
         await page.reload()
+    exported = await page.exported_text()
+    assert REMARK not in exported
+    assert ANSWER in exported
+    await page.reload()  # the menu of the export lies over the page
+    assert ANSWER in await page.edit_last()
+    boxes = await page.page.locator("textarea").all()
+    assert not [box for box in boxes if REMARK in await box.input_value()]
+    await page.page.locator("textarea").last.fill("Done: it is 43.")
+    await page.page.locator("#confirm-edit-message-button").click()
+    await page.answers.last.get_by_text("Done: it is 43.").wait_for()
+    assert await quoted(page).all_inner_texts() == [REMARK]
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+        await page.ask("sim:short And now?")
+    sent = chat_bodies(simulator)[-1]["input"]
+    said = [item for item in sent if item.get("role") == "assistant"]
+    assert [item["content"][0]["text"] for item in said] == [REMARK, "Done: it is 43."]
+    assert said[0]["phase"] == "commentary"
+    assert page.errors == []
+
+
+async def test_a_remark_is_there_while_it_is_written(
+    page: ChatPage, simulator: Simulator
+) -> None:
+    """As far as it came; after a stop and a reload there is something of it too."""
+    await page.open_model(MODEL)
+
+    await page.ask("sim:remarks-only,stall=16 Good morning", wait=False)
+
+    await quoted(page).get_by_text("Let me", exact=True).wait_for()
+    await page.screenshot(PICTURES / "commentary-growing.png")
+    assert len(chat_bodies(simulator)) == 1  # which has not ended
+    await page.stop()
+    await page.reload()
+    assert (await quoted(page).inner_text()).startswith("Let")
+
+
+async def test_a_remark_with_which_a_run_ends_is_its_answer(page: ChatPage) -> None:
+    """There is no other; the one before stays progress."""
+    await page.open_model(MODEL)
+
+    await page.ask("sim:remarks-only Good morning")
+
+    for _ in range(2):
+        assert await quoted(page).all_inner_texts() == [REMARK]
+        assert "I looked: it is 42." in await page.last_answer()
+        copied = without_markers(await page.copy_last())
+        assert copied.strip() == "I looked: it is 42."
+        await page.screenshot(PICTURES / "commentary-only.png")
+        await page.reload()
+
+
+def quoted(page: ChatPage) -> Locator:
+    """The quotations in the last answer."""
+    return page.answers.last.locator("blockquote")

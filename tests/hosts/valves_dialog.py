@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from playwright.async_api import Locator, Page
+from playwright.async_api import Locator, Page, Response
 
 from hosts.page import ChatPage
 
@@ -40,6 +40,33 @@ async def fill_user_valves(chat: ChatPage, values: Mapping[str, str | bool]) -> 
         await dialog.get_by_role("button", name="Save").click()
     await dialog.get_by_role("button", name="Close").click()  # Save leaves it open
     await dialog.wait_for(state="detached")
+
+
+async def choose_in_controls(
+    chat: ChatPage, function_id: str, label: str, value: str
+) -> None:
+    """Choose one of a person's valves in the panel of the chat's controls.
+
+    The panel saves by itself, a while after the last change.
+    """
+    page = chat.page
+    await page.get_by_label("Controls", exact=True).click()
+    await page.get_by_text("Valves", exact=True).last.click()
+    for wanted in ("functions", function_id):
+        option = page.locator(f'option[value="{wanted}"]')
+        await page.locator("select").filter(has=option).select_option(wanted)
+    exact = page.get_by_text(re.compile(rf"^\s*{re.escape(label)}\s*$"))
+    row = page.locator("form div").filter(has=exact)
+    default = page.get_by_text("Default", exact=True)
+    await row.filter(has=default).last.get_by_text("Default", exact=True).click()
+    menu = row.filter(has=page.locator("select")).last.locator("select")
+
+    def saves(response: Response) -> bool:
+        sent = response.request.post_data or ""
+        return response.url.endswith("/valves/user/update") and value in sent
+
+    async with page.expect_response(saves):
+        await menu.select_option(value)
 
 
 async def fill_valves(

@@ -21,6 +21,7 @@ from run_sample import (
     call,
     ended_items,
     message,
+    output,
     reasoning,
     run_of,
     run_with_tools,
@@ -60,8 +61,21 @@ def sent(host: HostFunctions, items: list[Item]) -> list[Item]:
     return build_input(stretches, records, ORIGIN)[1:-1]
 
 
+ONLY_REMARKS = run_of(
+    reasoning("1"),
+    message("1", "I look.", "commentary"),
+    reasoning("2"),
+    message("2", "Done.", "commentary"),
+)
+ROUND_OF_REMARKS = run_of(
+    reasoning("1"), message("1", "I look.", "commentary"), call("1")
+)
+
+
 @pytest.mark.parametrize(
-    "events", [NO_ROUND, run_with_tools()], ids=["two texts", "tools"]
+    "events",
+    [NO_ROUND, run_with_tools(), ONLY_REMARKS],
+    ids=["two texts", "tools", "only remarks"],
 )
 def test_run_is_given_back_as_it_came(
     events: list[RunEvent], host_functions: HostFunctions
@@ -70,6 +84,17 @@ def test_run_is_given_back_as_it_came(
     items = shown(events).items
 
     expected = given_back(ended_items(events), with_reasoning=True)
+    assert sent(host_functions, items) == expected
+
+
+def test_remark_goes_with_its_call(host_functions: HostFunctions) -> None:
+    """The host has no text of it."""
+    made = {**output("1"), "output": [{"type": "input_text", "text": "rain"}]}
+
+    items = [*shown(ROUND_OF_REMARKS).items, {**made, "status": "completed"}]
+
+    received = ended_items(ROUND_OF_REMARKS)
+    expected = [*given_back(received, with_reasoning=True), output("1")]
     assert sent(host_functions, items) == expected
 
 

@@ -140,6 +140,19 @@ def test_a_remark_in_passing_is_no_part_of_the_answer() -> None:
     assert said(deltas) == "Rain."
 
 
+def test_a_remark_with_which_a_run_ends_is_the_answer() -> None:
+    """Said again, because nobody wants an empty one."""
+    remark = message("1", "I look.", "commentary")
+
+    deltas = deltas_of(remark, message("2", "Done.", "commentary"))
+
+    assert said(deltas, "reasoning_content") == "I look.\n\nDone."
+    assert said(deltas) == "Done."
+    assert said(deltas_of(remark, call("1"))) == ""
+    after = deltas_of(message("3", "Rain.", "final_answer"), remark)
+    assert said(after) == "Rain.\n\nI look."
+
+
 def test_thoughts_and_words_are_told_apart() -> None:
     """Reasoning has a delta of its own."""
     deltas = deltas_of(reasoning("1", "Hm."), message("1", "Rain."))

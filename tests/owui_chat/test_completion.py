@@ -191,3 +191,12 @@ def test_a_remark_in_passing_is_no_part_of_the_answer() -> None:
     assert found["content"] == "Rain."
     assert found["reasoning_content"] == "Hm.\n\nI look.\n\nAha."
     assert answered(remark) == {"role": "assistant", "content": "I look."}
+
+
+def test_a_remark_with_which_a_run_ends_is_the_answer() -> None:
+    """Those before it are not."""
+    found = answered(
+        message("1", "I look.", "commentary"), message("2", "Done.", "commentary")
+    )
+
+    assert (found["content"], found["reasoning_content"]) == ("Done.", "I look.")

@@ -26,6 +26,7 @@ from owui_chat.details import carried_turns, turn_details
 from owui_chat.history import build_input
 from owui_chat.messages import read_messages
 from owui_chat.native import NativeView
+from owui_chat.remarks import with_given_texts
 from run_sample import (
     ORIGIN,
     call,
@@ -76,7 +77,8 @@ def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
         view = NativeView(lambda: 1.0)
         chunks = [chunk for event in events for chunk in view.show(event)]
         place = next(i for i, item in enumerate(view.items) if is_reasoning(item))
-        pairs = [(item, message_text(item)) for item in ended_items(events)]
+        texts = [(item, message_text(item)) for item in ended_items(events)]
+        pairs = with_given_texts(texts)
         details = turn_details(str(number), pairs, ORIGIN, {"round": number})
         thought = {**view.items[place], "reasoning_details": details}
         amended = {
@@ -182,7 +184,7 @@ def test_place_of_each_item_survives(host_functions: HostFunctions) -> None:
 
     messages = host_functions.convert(stored(host_functions, rounds))
 
-    assert messages[0]["content"] == "First.\n\nTwo lines.\nThen."
+    assert messages[0]["content"] == "Then."
     assert sent(messages) == expected(rounds)
 
 

@@ -131,11 +131,12 @@ def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> Non
 
 def test_without_a_reader_no_reasoning_is_sent() -> None:
     """Calls and phases are."""
-    records = kept(A, reasoning("1"), {**message("1", "Hello."), "phase": "commentary"})
+    said = {**message("1", "Hello."), "phase": "final_answer"}
+    records = kept(A, reasoning("1"), said)
 
     items = build_input([marked(A, "Hello.")], records, None)
 
-    assert items == [answer("Hello.", phase="commentary")]
+    assert items == [answer("Hello.", phase="final_answer")]
 
 
 def test_reasoning_in_front_of_nothing_is_not_sent() -> None:
@@ -216,6 +217,58 @@ def test_deleted_text_takes_its_message_along() -> None:
     stub = {**message("1", ""), "phase": "commentary", "content": [PLAIN]}
 
     assert built([marked(A, ""), Answered("B")], kept(A, stub)) == [answer("B")]
+
+
+REMARK = {**message("1", "I look."), "phase": "commentary"}
+
+
+@pytest.mark.parametrize("text", ["", "Rain."])
+def test_remark_is_sent_whole_whatever_follows(text: str) -> None:
+    """The text behind it is another: that of an answer which somebody wrote anew."""
+    items = built([marked(A, text)], kept(A, reasoning("1"), REMARK))
+
+    assert items == [SEALED, replayed(REMARK), *([answer(text)] if text else [])]
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("I look.", [SEALED, replayed(REMARK)]),
+        ("No.", [SEALED, answer("No.", phase="commentary")]),
+        ("", []),
+    ],
+    ids=["as it was", "edited", "deleted"],
+)
+def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
+    text: str, sent: list[Item]
+) -> None:
+    """The chat shows its text."""
+    record = replace(kept(A, reasoning("1"), REMARK)[A], shown=text_digest("I look."))
+
+    items = built([asked("Hi"), marked(A, text), asked("And?")], {A: record})
+
+    assert items[1:-1] == sent
+
+
+def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
+    """The host has the card of the call, and nothing of the remark."""
+    records = kept(A, reasoning("1"), REMARK) | kept(B, call("1"))
+    shown: list[Stretch] = [
+        marked(A, ""),
+        Called("call_1", "get_weather", "{}"),
+        Returned("call_1", "rain"),
+        marked(B, "Rain."),
+    ]
+
+    items = built(shown, records)
+
+    assert items == [
+        SEALED,
+        replayed(REMARK),
+        replayed(call("1")),
+        output("1"),
+        answer("Rain."),
+    ]
 
 
 def test_history_may_end_on_an_answer() -> None:

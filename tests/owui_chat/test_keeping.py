@@ -92,17 +92,49 @@ def test_plain_answer_needs_no_record() -> None:
 
 
 def test_phase_is_kept_with_a_message() -> None:
-    """Its text is not: the chat gives it back."""
-    first, second = message("1", "Look", "commentary"), message(
+    """The text of an answer is not: the chat gives it back. That of a remark is."""
+    remark, answer = message("1", "Look", "commentary"), message(
         "2", "It", "final_answer"
     )
 
-    kept = payloads(first, reasoning("1"), second)
+    kept = payloads(remark, reasoning("1"), answer)
 
     assert kept == [
-        [stub("commentary")],
+        [replayed(remark)],
         [replayed(reasoning("1")), stub("final_answer")],
     ]
+
+
+def test_remark_is_kept_with_what_led_to_it_when_it_has_ended() -> None:
+    """Whatever happens to the run from there on, it is there."""
+    remark = message("1", "Look", "commentary")
+
+    [(event, record)] = written_at(run_of(reasoning("1"), remark, call("1"))[:-1])
+
+    assert event == ItemEnded(1, remark)
+    assert record.payload == (replayed(reasoning("1")), replayed(remark))
+    assert record.shown == ""  # the chat has no text of it
+
+
+def test_record_of_the_last_remark_tells_that_the_chat_has_its_text() -> None:
+    """It is the answer then: what a person makes of it counts."""
+    look, done = (message(n, f"{n}.", "commentary") for n in "12")
+
+    first, second = tell(run_of(look, done)).records.values()
+    [other, _] = tell(run_of(look, message("2", "Rain."))).records.values()
+
+    assert (first.shown, second.shown) == ("", text_digest("2."))
+    assert second.payload == (replayed(done),)
+    assert other.shown == ""
+
+
+def test_remark_that_says_nothing_is_not_kept() -> None:
+    """What led to it waits for what follows."""
+    blank = message("1", " \n", "commentary")
+
+    kept = payloads(reasoning("1"), blank, message("2", "Rain."))
+
+    assert kept == [[replayed(reasoning("1"))]]
 
 
 def test_second_message_in_a_row_is_kept_apart() -> None:
@@ -197,7 +229,7 @@ def test_phase_that_the_end_takes_back_is_not_kept() -> None:
     """Then the text is again all there is to know."""
     events = [
         (
-            replace(event, item={**event.item, "phase": "commentary"})
+            replace(event, item={**event.item, "phase": "final_answer"})
             if isinstance(event, ItemStarted) and event.index == 1
             else event
         )

@@ -8,6 +8,7 @@ from owui_chat.kept import kept_values, stored_runs, with_kept
 from owui_chat.kept_cards import Kept, KeptCards
 from owui_chat.markers import marker, without_markers
 from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+from owui_chat.remarks import REMARK_TYPE
 from owui_chat.shown import ShownItems
 from owui_chat.stored import Record, read_records, write_records
 from run_sample import ORIGIN, call, message, output, reasoning
@@ -74,6 +75,33 @@ def test_what_no_text_followed_stands_at_the_end() -> None:
     chat: list[Stretch] = [Called("call_1", "f", "{}"), Returned("call_1", "rain")]
 
     assert with_kept(chat, [run]) == [*chat, Answered(line(A))]
+
+
+def test_remark_stands_behind_what_came_before_it() -> None:
+    """The host gives nothing of it back: its place is that between the others."""
+    remarks = [{"type": REMARK_TYPE, "id": f"msg_{n}"} for n in "123"]
+    made: Json = {**output("1"), "output": []}
+    run = [
+        *(remarks[0], kept(A, "msg_1"), message("a", "Rain."), call("1"), made),
+        *(remarks[1], kept(B, "msg_2"), call("2"), {**made, "call_id": "call_2"}),
+        *(remarks[2], kept(C, "msg_3"), message("b", "Snow.")),
+    ]
+    one: list[Stretch] = [Called("call_1", "f", "{}"), Returned("call_1", "rain")]
+    two: list[Stretch] = [Called("call_2", "f", "{}"), Returned("call_2", "rain")]
+
+    found = with_kept([Answered("Rain."), *one, *two, Answered("Snow.")], [run])
+
+    assert found == [
+        Answered(f"{line(A)}Rain."),
+        *one,
+        Answered(line(B)),
+        *two,
+        Answered(f"{line(C)}Snow."),
+    ]
+    # Whose cards were deleted stays behind what is left.
+    assert with_kept([Answered("Rain.\nSnow.")], [run]) == [
+        Answered(f"{line(A)}Rain.{line(B)}{line(C)}\nSnow.")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from openai_responses.items import (
     Item,
     is_call,
     is_call_output,
+    is_commentary,
     item_type,
     message_text,
     open_calls,
@@ -160,13 +161,17 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
 
 
 def _items(events: Round) -> list[Item]:
-    """The items that ended, then the message that broke off, as far as it came."""
+    """The items that ended, then the message that broke off, as far as it came.
+
+    A remark in passing that broke off is nothing that anybody can use.
+    """
     items = ended_items(events)
     for index, text in texts_of(events).items():
         [begun] = [
             e.item for e in events if isinstance(e, ItemStarted) and e.index == index
         ]
-        if not any(isinstance(e, ItemEnded) and e.index == index for e in events):
+        ended = any(isinstance(e, ItemEnded) and e.index == index for e in events)
+        if not ended and not is_commentary(begun):
             items.append({**begun, "content": _plain(text.strip())["content"]})
     return items
 

@@ -4,12 +4,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from owui_controls.controls import CONTROLS_KEY, CONTROLS_VERSION, Filter
 from owui_manifold.valves import UserValves
 from owui_manifold.wishes import is_of_another_version, with_wishes
 
-pytestmark = pytest.mark.asyncio
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 async def told(*controls: str, user: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -26,6 +27,7 @@ async def told(*controls: str, user: dict[str, Any] | None = None) -> dict[str, 
     return metadata
 
 
+@pytest.mark.asyncio
 async def test_each_switch_is_a_wish_of_its_own() -> None:
     """Several stand side by side."""
     wished = with_wishes(UserValves(), await told("web_search", "thinking"))
@@ -37,6 +39,7 @@ async def test_each_switch_is_a_wish_of_its_own() -> None:
     )
 
 
+@pytest.mark.asyncio
 async def test_a_user_chooses_what_thinking_means() -> None:
     """In the switch's own settings."""
     user = {"valves": SimpleNamespace(EFFORT="max")}
@@ -44,6 +47,7 @@ async def test_a_user_chooses_what_thinking_means() -> None:
     assert wished.REASONING_EFFORT == "max"
 
 
+@pytest.mark.asyncio
 async def test_without_a_switch_nothing_changes() -> None:
     """The user's own settings stay."""
     own = UserValves(REASONING_EFFORT="low", WEB_SEARCH="off")
@@ -51,6 +55,7 @@ async def test_without_a_switch_nothing_changes() -> None:
     assert with_wishes(own, await told("code_interpreter")).WEB_SEARCH == "off"
 
 
+@pytest.mark.asyncio
 async def test_a_switch_wins_for_its_message() -> None:
     """It is what the person did last; the settings themselves stay."""
     own = UserValves(WEB_SEARCH="off")
@@ -61,6 +66,7 @@ async def test_a_switch_wins_for_its_message() -> None:
 @pytest.mark.parametrize(
     "said", [None, "on", {}, {"version": 2, "web_search": True}, {"web_search": True}]
 )
+@pytest.mark.asyncio
 async def test_another_version_means_nothing(said: Any) -> None:
     """What is not understood is not guessed."""
     assert with_wishes(UserValves(), {CONTROLS_KEY: said}) == UserValves()
@@ -68,6 +74,7 @@ async def test_another_version_means_nothing(said: Any) -> None:
 
 
 @pytest.mark.parametrize("effort", [True, "enormous", None, 7])
+@pytest.mark.asyncio
 async def test_an_effort_that_is_none(effort: Any) -> None:
     """It would be refused by the API."""
     said = {"version": CONTROLS_VERSION, "thinking": effort}
@@ -75,6 +82,24 @@ async def test_an_effort_that_is_none(effort: Any) -> None:
     assert wished.REASONING_EFFORT == "inherit"
 
 
+@pytest.mark.asyncio
 async def test_a_call_without_metadata() -> None:
     """A plain HTTP client has none."""
     assert await Filter().inlet({"model": "m"}) == {"model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "choices"),
+    [
+        (Filter.Valves, "CONTROL", ("web_search", "thinking", "code_interpreter")),
+        (Filter.Valves, "EFFORT", EFFORTS),
+        (Filter.UserValves, "EFFORT", ("inherit", *EFFORTS)),
+    ],
+)
+def test_choices_are_menus_on_the_page(
+    model: type[BaseModel], field: str, choices: tuple[str, ...]
+) -> None:
+    """The page draws a menu for one plain list, and a text field for a list of lists."""
+    drawn = model.model_json_schema()["properties"][field]
+
+    assert (drawn["type"], tuple(drawn["enum"])) == ("string", choices)

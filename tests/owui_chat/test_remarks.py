@@ -1,0 +1,206 @@
+"""Remarks in passing are progress on the page, and no part of the answer."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from host_functions import HostFunctions
+from openai_responses.endings import CUT
+from openai_responses.items import Item, message_text
+from openai_responses.run_events import Grew, ItemStarted, RunEnded, RunEvent
+from owui_chat.markers import without_markers
+from owui_chat.native import NativeView
+from owui_chat.remarks import REMARK_TYPE, closing_remark, with_given_texts
+from run_sample import (
+    call,
+    message,
+    output,
+    reasoning,
+    run_of,
+    run_of_transcript,
+    search,
+    tell,
+)
+
+Json = dict[str, Any]
+LOOK = message("1", "I look:\n\n- here", "commentary")
+DONE = message("2", "Done.", "commentary")
+ANSWER = message("3", "Rain.", "final_answer")
+ASKS: Item = {"id": "mcpr_1", "type": "mcp_approval_request", "arguments": "{}"}
+
+
+def remarks(items: list[Item]) -> list[str]:
+    """What the items say in passing."""
+    return [message_text(item) for item in items if item["type"] == REMARK_TYPE]
+
+
+def texts(items: list[Item]) -> list[str]:
+    """What the items say as an answer; lines that nobody sees are not in it."""
+    said = (message_text(item) for item in items if item["type"] == "message")
+    return [text for text in map(without_markers, said) if text]
+
+
+def grown(parts: list[str]) -> Iterator[RunEvent]:
+    """A remark that grows by these parts."""
+    yield ItemStarted(0, message("1", "", "commentary"))
+    yield from (Grew(0, "text", 0, part) for part in parts)
+
+
+# ------------------------------------------------------------------ on the page
+
+
+def test_remark_is_a_quotation_between_the_cards() -> None:
+    """In its place; the answer is the only message."""
+    told = tell(run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER))
+
+    kinds = [item["type"] for item in told.view.items]
+    assert kinds == ["reasoning", REMARK_TYPE, "message", "reasoning", "message"]
+    assert remarks(told.view.items) == ["> I look:\n> \n> - here"]
+    assert texts(told.view.items) == ["Rain."]
+
+
+def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) -> None:
+    """What the host gives back is the answer, with lines that nobody sees."""
+    told = tell(run_of(reasoning("1"), LOOK, ANSWER), in_output=True)
+
+    stored = host_functions.reduce([c for c in told.chunks if "type" in c])
+
+    assert remarks(stored) == ["> I look:\n> \n> - here"]
+    assert [m["content"] for m in host_functions.convert(stored)] == ["Rain."]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 50])
+def test_what_a_stop_leaves_is_at_least_half_of_it(
+    count: int, host_functions: HostFunctions
+) -> None:
+    """The host lets no text of such an item grow: it gets all of it now and then."""
+    parts = [f"word{number} " for number in range(count)]
+    view = NativeView(lambda: 1.0)
+
+    chunks = [chunk for event in grown(parts) for chunk in view.show(event)]
+
+    [stored] = remarks(host_functions.reduce(chunks))
+    whole = "> " + "".join(parts)
+    assert whole.startswith(stored)
+    assert len(stored) >= len(whole) / 2
+
+
+def test_a_long_remark_costs_about_what_a_text_does() -> None:
+    """Whole texts are sent ever more rarely, and growth in between."""
+    parts = [f"word{number:04} " for number in range(1000)]
+    view = NativeView(lambda: 1.0)
+
+    chunks = [chunk for event in grown(parts) for chunk in view.show(event)]
+
+    deltas = [chunk["delta"] for chunk in chunks if "delta" in chunk]
+    again = [message_text(chunk["item"]) for chunk in chunks if "item" in chunk]
+    assert len(again) < 15
+    assert len("".join([*deltas, *again])) < 4 * len("".join(parts))
+
+
+def test_growth_keeps_to_the_quotation() -> None:
+    """A line's end in any delta begins another quoted line."""
+    view = NativeView(lambda: 1.0)
+    chunks = [c for e in grown(["One\n", "\ntwo", "\n"]) for c in view.show(e)]
+
+    shown = ""
+    for chunk in chunks:
+        item = chunk.get("item")
+        shown = shown + chunk["delta"] if item is None else message_text(item)
+
+    assert shown == "> One\n> \n> two\n> "
+
+
+def test_remark_without_words_is_nothing() -> None:
+    """The page draws no card without text."""
+    view = tell(run_of(message("1", "", "commentary"), ANSWER)).view
+
+    assert remarks(view.items) == [""]
+    assert texts(view.items) == ["Rain."]
+
+
+def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
+    """It is no answer."""
+    told = tell(run_of_transcript("remark-cut.sse"))
+
+    [remark] = remarks(told.view.items)
+    assert remark.startswith("> One line.\n> \n> And")
+    assert texts(told.view.items) == []
+    assert told.written == []
+
+
+# ------------------------------------------------------------------ as the answer
+
+
+@pytest.mark.parametrize("in_output", [False, True])
+def test_remark_with_which_a_run_ends_is_its_answer(
+    in_output: bool, host_functions: HostFunctions
+) -> None:
+    """Nobody looks at an empty answer; the one before stays progress."""
+    told = tell(run_of(reasoning("1"), LOOK, DONE), in_output=in_output)
+
+    stored = host_functions.reduce([c for c in told.chunks if "type" in c])
+
+    assert stored == told.view.items
+    assert texts(stored) == ["Done."]
+    assert [text for text in remarks(stored) if text] == ["> I look:\n> \n> - here"]
+
+
+def test_failed_run_shows_its_remark_as_what_it_is() -> None:
+    """The tool that it announced never ran."""
+    events = run_of(LOOK, call("1"))
+    ended = RunEnded(CUT, None, None, (LOOK, call("1"), output("1")))
+    view = NativeView(lambda: 1.0)
+
+    for event in [*events[:-1], ended]:
+        list(view.show(event))
+
+    assert (len(remarks(view.items)), texts(view.items)) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("items", "closing"),
+    [
+        ([LOOK], LOOK),
+        ([LOOK, DONE], DONE),
+        ([LOOK, reasoning("1"), search("1")], LOOK),
+        ([ANSWER, LOOK], LOOK),
+        ([LOOK, message("4", " \n", "final_answer")], LOOK),
+        ([call("1"), output("1"), LOOK], LOOK),
+        ([], None),
+        ([ANSWER], None),
+        ([LOOK, ANSWER], None),
+        ([message("4", "", "commentary")], None),
+        ([LOOK, call("1"), output("1")], None),
+        ([LOOK, call("1")], None),
+        ([call("1"), LOOK], None),
+        ([LOOK, ASKS], None),
+    ],
+)
+def test_what_a_run_ends_with(items: list[Item], closing: Item | None) -> None:
+    """A remark counts when nothing is said or done after it."""
+    assert closing_remark(items) == closing
+
+
+def test_host_gives_back_answers_alone() -> None:
+    """Of remarks only the last, where it is the answer."""
+    assert with_given_texts([(LOOK, "look"), (ANSWER, "Rain.")]) == [
+        (LOOK, ""),
+        (ANSWER, "Rain."),
+    ]
+    assert with_given_texts([(LOOK, "look"), (DONE, "Done.")]) == [
+        (LOOK, ""),
+        (DONE, "Done."),
+    ]
+
+
+def test_sources_of_a_remark_count() -> None:
+    """Its numbers are those of the page's list."""
+    link = "([a.example](https://a.example?utm_source=openai))"
+    remark = message("1", f"So far: rain {link}.", "commentary")
+
+    told = tell(run_of(remark, ANSWER))
+
+    assert remarks(told.view.items) == ["> So far: rain [1]."]
+    assert [c for c in told.chunks if c.get("event", {}).get("type") == "source"]
