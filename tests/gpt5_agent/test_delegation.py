@@ -542,6 +542,35 @@ def test_r33_tools_of_the_host_can_need_a_yes(host_functions: HostFunctions) -> 
     assert_prefixes(chat)
 
 
+def test_reasoning_of_a_call_that_waited_goes_only_to_its_account(
+    host_functions: HostFunctions,
+) -> None:
+    """While the person thought, an administrator set another key."""
+
+    def allow_meanwhile(_: Json) -> str:
+        theirs = replace(chat.asked.endpoint, api_key="sk-of-another-account")
+        chat.asked = replace(chat.asked, endpoint=theirs)
+        return "Allow"
+
+    tool = WeatherTool("ask_weather")
+    chat = asking(
+        host_functions,
+        looking(1, "ask_weather"),
+        [SAID],
+        tools=[tool],
+        person=allow_meanwhile,
+    )
+
+    run_skipping(chat.say("Weather?"))
+
+    assert len(tool.called) == 1
+    before, after = (items for items, *_ in chat.provider.asked)
+    assert [item for item in after if is_reasoning(item)] == []
+    assert [item["type"] for item in after[len(before) :]] == [
+        *("message", "function_call", "function_call_output")
+    ]
+
+
 def test_more_questions_than_a_card_holds_are_asked_in_turn(
     host_functions: HostFunctions,
 ) -> None:
