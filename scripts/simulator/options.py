@@ -8,6 +8,7 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``stall=N``         write nothing after N events, keep the connection open
 ``delay=MS``        wait before each event
 ``wait=MS``         wait before the answer's first byte
+``together=N``      begin to answer once N requests with this option are here
 ``chunks=random``   random chunk boundaries, inside characters too
 ``chunks=N``        chunks of N bytes; ``chunks=1`` is byte by byte
 ``crlf`` ``cr``     other line ends
@@ -30,7 +31,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-NUMBERS = ("cut", "drop", "stall", "status", "times", "deltas", "bytes", "keepalive")
+NUMBERS = (
+    *("cut", "drop", "stall", "status", "times", "deltas", "bytes", "keepalive"),
+    "together",
+)
 FLAGS = ("crlf", "cr", "comments", "multiline", "nameless", "done", "unknown")
 TEXTS = ("chunks", "retry-after", "retry-after-ms", "should-retry", "delay", "wait")
 NAMES = frozenset((*NUMBERS, *FLAGS, *TEXTS))

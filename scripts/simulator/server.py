@@ -47,6 +47,7 @@ class Simulator:
         self._clock = clock
         self._responder = Responder(clock)
         self._dice = random.Random(0)
+        self._met = 0
         self._changed = asyncio.Condition()
         self._stopping = asyncio.Event()
         self._runner: web.AppRunner | None = None
@@ -64,6 +65,7 @@ class Simulator:
     def forget(self) -> None:
         """Empty the record, the prompt cache, the counted attempts."""
         self.requests.clear()
+        self._met = 0
         self._responder.forget()
 
     async def closed_early(self, timeout: float = 5.0) -> RecordedRequest:
@@ -196,9 +198,19 @@ class Simulator:
             raise Refusal(NOT_JSON)
         answer = self._responder.answer(record.body, self._asker(request, account))
         record.scenario = answer.scenario
+        if count := answer.options.number("together"):
+            await self._meet(count)
         headers = self._headers(request)
         delivery = Delivery(request, record, headers, self._stopping, self._dice)
         return await delivery.send(answer)
+
+    async def _meet(self, count: int) -> None:
+        """Wait until there are ``count`` of those that wait for each other."""
+        self._met += 1
+        groups = -(-self._met // count)
+        await self._tell()
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._met >= groups * count)
 
     def _asker(self, request: web.Request, account: Account) -> Asker:
         name = request.headers.get("X-Simulator-Profile", self.profile.name)
