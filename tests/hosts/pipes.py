@@ -25,6 +25,12 @@ async def install_pipe(
     return [model["id"] for model in ours]
 
 
+async def install_copy(admin: User, source: str, valves: Json) -> list[str]:
+    """Install the same pipe under another id, with models whose names no other has."""
+    models = {"MODEL_ID": "gpt-6-luna, gpt-6.1-terra"}
+    return await install_pipe(admin, "a_second_copy", source, valves | models)
+
+
 @asynccontextmanager
 async def valves_changed(
     admin: User, function_id: str, **changes: Any

@@ -51,7 +51,8 @@ class Scene:
         asked = chat["history"]["messages"][turn.user_message_id]
         question = Question(MODEL, chat_id=turn.chat_id)
         sender = Sender(self.tab.session_id, user.id, user.name)
-        body = request_body(question, sender, asked, turn.message_id, {})
+        answers = {turn.message_id: MODEL}
+        body = request_body(question, sender, asked, answers, None)
         again = Turn(turn.chat_id, turn.user_message_id, turn.message_id)
         self.tab.turns[turn.message_id] = again
         body |= {"assistant_message_id": turn.message_id}
