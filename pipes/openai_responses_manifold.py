@@ -11482,6 +11482,7 @@ def is_sealed(value: object) -> TypeGuard[Mapping[str, Any]]:
 # Kept items, written to and read from the chat's row.
 
 _HISTORY = "history"
+_LAST_TRIES = 3  # the host waits five seconds for SQLite in each (env.py:342)
 
 
 class ChatStore:
@@ -11503,7 +11504,7 @@ class ChatStore:
         self.records = read_records(chat)
         self.messages = _messages_of(chat)
         self.sent = read_sent(chat)
-        self._has_news = False
+        self._is_behind = False
         self._caller = caller
         self._seal = seal
         self._key = message_key(caller.message_id)
@@ -11517,45 +11518,51 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record) -> bool:
-        """Store `record` and say whether the host did; only then show its marker."""
-        own = {**self._own, record.ulid: record}
-        if not await self._write(write_records(own, self._dead)):
-            return False
-        self._own = own
-        return True
+    async def write(self, record: Record) -> None:
+        """Store `record`; where the host refuses, it waits for the next write.
+
+        Its marker is shown all the same, because later it would stand at another
+        place; one that names nothing in the end vanishes when it is read.
+        """
+        self._own = {**self._own, record.ulid: record}
+        await self._write()
 
     def keep_sent(self, sent: Sent) -> None:
         """Take what this run sends beside the chat; the next write stores it."""
         if sent != Sent():
             self.sent[self._caller.message_id] = sent
-            self._has_news = True
+            self._is_behind = True
 
-    async def write_rest(self) -> None:
-        """Store what no record took with it."""
-        if self._has_news:
-            await self._write(write_records(self._own, self._dead))
+    async def write_rest(self) -> bool:
+        """Store what no write has stored so far; say whether that is all now.
+
+        It is tried more than once: another process may hold SQLite's lock for longer
+        than the host waits for it, and the answer has been shown by now.
+        """
+        for _ in range(_LAST_TRIES):
+            if not self._is_behind:
+                break
+            await self._write()
+        return not self._is_behind
 
     async def bury_reasoning(self) -> None:
         """Note that no reasoning kept so far in this chat is to be sent again."""
         dying = _dying_in(self.records)
         if dying:
             self._dead |= dying
-            await self._write(write_records(self._own, self._dead))
+            await self._write()
 
-    async def _write(self, value: Mapping[str, Any]) -> bool:
-        value = self._with_news(value)
+    async def _write(self) -> None:
+        value = self._with_sent(write_records(self._own, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
         others = tidied(self._untidy, self.messages, self._key, room)
         values = {**others, self._key: value}
         stored = {key: self._closed(one) for key, one in values.items()}
-        if not await write_chat_keys(self._caller.chat_id, stored):
-            return False
-        self._untidy = {}
-        return True
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, stored)
+        if not self._is_behind:
+            self._untidy = {}
 
-    def _with_news(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._has_news = False
+    def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         return with_sent(value, self.sent.get(self._caller.message_id))
 
     def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -11585,15 +11592,15 @@ class OutputStore(ChatStore):
         super().__init__(caller, chat, seal)
         self._unshown: list[Kept] = []
 
-    async def write(self, record: Record) -> bool:
+    async def write(self, record: Record) -> None:
         """Give `record` to the answer."""
         self._give(record.ulid, {record.ulid: record})
-        return True
 
-    async def write_rest(self) -> None:
-        """Give the answer what no record took with it."""
-        if self._has_news:
+    async def write_rest(self) -> bool:
+        """Give the answer what no record took with it; nobody can refuse."""
+        if self._is_behind:
             self._give(new_ulid(), {})
+        return True
 
     async def bury_reasoning(self) -> None:
         """Note in the answer what is not to be sent again."""
@@ -11609,8 +11616,9 @@ class OutputStore(ChatStore):
 
     def _give(self, ulid: str, records: Mapping[str, Record]) -> None:
         value = write_records(records, self._dead)
-        if self._has_news:
-            value = {**self._with_news(value), "message_id": self._caller.message_id}
+        if self._is_behind:
+            value = {**self._with_sent(value), "message_id": self._caller.message_id}
+            self._is_behind = False
         self._unshown.append(Kept(ulid, self._closed(value)))
 
 
@@ -12292,6 +12300,15 @@ def report_note(job: Job, note: Noted) -> None:
     job.asked.log.line("WARNING", note.sentence)
 
 
+def report_unstored(job: Job) -> None:
+    """Write that later turns will miss something; the answer itself is whole."""
+    job.asked.log.line(
+        "WARNING",
+        "Open WebUI refused to store the items that this chat does not show: later "
+        "turns go on without them. Its database may be locked or full.",
+    )
+
+
 def report_end(job: Job, ended: RunEnded) -> RunEnded:
     """Write how a run ended; return it with the id of a failure in its sentence."""
     asked, trace = job.asked, ended.trace
@@ -12364,8 +12381,8 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
     """Run `job` and yield its events.
 
     A marker comes with the first growth of a text, with the end of a remark, or with
-    the end of the run, and only after the host has stored what it names; what the
-    answer itself is to hold comes in front of the event.
+    the end of the run, and only after the host was asked to store what it names; what
+    the answer itself is to hold comes in front of the event.
     """
     async with aclosing(_told_with_markers(job, connections)) as events:
         carrying = _carrying(job)
@@ -12410,8 +12427,8 @@ async def _told_with_markers(job: Job, connections: Connections) -> _Run:
                     await _stored_marker(job, keeping.closing(event.output), marked)
                     record = _end(job, keeping, event)
                     line = await _stored_marker(job, record, marked)
-                    if job.store:
-                        await job.store.write_rest()
+                    if job.store and not await job.store.write_rest():
+                        report_unstored(job)
                     yield priced(job, report_end(job, event)), line
                 case _:
                     record = keeping.feed(event)
@@ -12469,8 +12486,9 @@ def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
 
 async def _stored_marker(job: Job, record: Record | None, marked: set[str]) -> str:
     """Store `record`; return its marker unless it is among the `marked` already."""
-    if record is None or job.store is None or not await job.store.write(record):
+    if record is None or job.store is None:
         return ""
+    await job.store.write(record)
     is_new = record.ulid not in marked
     marked.add(record.ulid)
     return marker(record.kind, record.ulid) if is_new and job.store.marks else ""

@@ -30,10 +30,10 @@ class Row:
 
 @dataclass
 class Chats:
-    """The table of chats; `is_full` makes it refuse every write."""
+    """The table of chats; it refuses as many writes as `refusing` says."""
 
     rows: dict[str, Row] = field(default_factory=dict)
-    is_full: bool = False
+    refusing: float = 0
     writes: list[Json] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     links: list[tuple[str, ...]] = field(default_factory=list)
@@ -55,7 +55,10 @@ class Chats:
     ) -> Row | None:
         """Patch the top-level keys of a chat (models/chats.py:803)."""
         row = self.rows.get(id)
-        if row is None or self.is_full or touch:
+        if row is None or touch:
+            return None
+        if self.refusing > 0:
+            self.refusing -= 1
             return None
         stored = json.loads(json.dumps(chat))
         self.writes.append(stored)

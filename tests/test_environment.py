@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from environment import Environment, InstallationError
+from hosts.databases import DatabaseMissingError, lent_redis
 from hosts.offline import NEWEST, OLDEST
 from progress import Progress
 from setup_environment import needed_by
@@ -190,3 +191,15 @@ def test_progress_is_quiet_in_a_file() -> None:
     progress.end()
 
     assert log.getvalue() == "boot  [0 s]\n"
+
+
+@pytest.mark.asyncio
+async def test_missing_databases_fail_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are not skipped: nobody would see that nothing was tested."""
+    monkeypatch.setenv("PATH", "")
+
+    with pytest.raises(DatabaseMissingError, match="apt-get install postgresql redis"):
+        async with lent_redis():
+            pass

@@ -21,7 +21,12 @@ from owui_manifold.job import Job
 from owui_manifold.made_files import MadeFiles
 from owui_manifold.notices import notices_of
 from owui_manifold.pricing import priced
-from owui_manifold.report import report_end, report_note, report_request
+from owui_manifold.report import (
+    report_end,
+    report_note,
+    report_request,
+    report_unstored,
+)
 from owui_manifold.rounds import Round, remember_round
 
 Told = tuple[ShownEvent, str]
@@ -32,8 +37,8 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
     """Run `job` and yield its events.
 
     A marker comes with the first growth of a text, with the end of a remark, or with
-    the end of the run, and only after the host has stored what it names; what the
-    answer itself is to hold comes in front of the event.
+    the end of the run, and only after the host was asked to store what it names; what
+    the answer itself is to hold comes in front of the event.
     """
     async with aclosing(_told_with_markers(job, connections)) as events:
         carrying = _carrying(job)
@@ -78,8 +83,8 @@ async def _told_with_markers(job: Job, connections: Connections) -> _Run:
                     await _stored_marker(job, keeping.closing(event.output), marked)
                     record = _end(job, keeping, event)
                     line = await _stored_marker(job, record, marked)
-                    if job.store:
-                        await job.store.write_rest()
+                    if job.store and not await job.store.write_rest():
+                        report_unstored(job)
                     yield priced(job, report_end(job, event)), line
                 case _:
                     record = keeping.feed(event)
@@ -137,8 +142,9 @@ def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
 
 async def _stored_marker(job: Job, record: Record | None, marked: set[str]) -> str:
     """Store `record`; return its marker unless it is among the `marked` already."""
-    if record is None or job.store is None or not await job.store.write(record):
+    if record is None or job.store is None:
         return ""
+    await job.store.write(record)
     is_new = record.ulid not in marked
     marked.add(record.ulid)
     return marker(record.kind, record.ulid) if is_new and job.store.marks else ""

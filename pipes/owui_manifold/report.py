@@ -36,6 +36,15 @@ def report_note(job: Job, note: Noted) -> None:
     job.asked.log.line("WARNING", note.sentence)
 
 
+def report_unstored(job: Job) -> None:
+    """Write that later turns will miss something; the answer itself is whole."""
+    job.asked.log.line(
+        "WARNING",
+        "Open WebUI refused to store the items that this chat does not show: later "
+        "turns go on without them. Its database may be locked or full.",
+    )
+
+
 def report_end(job: Job, ended: RunEnded) -> RunEnded:
     """Write how a run ended; return it with the id of a failure in its sentence."""
     asked, trace = job.asked, ended.trace

@@ -9,6 +9,7 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``hold=N``          write nothing after N events before ``Simulator.release`` is called
 ``delay=MS``        wait before each event
 ``wait=MS``         wait before the answer's first byte
+``together=N``      begin to answer once N requests with this option are here
 ``chunks=random``   random chunk boundaries, inside characters too
 ``chunks=N``        chunks of N bytes; ``chunks=1`` is byte by byte
 ``crlf`` ``cr``     other line ends
@@ -38,7 +39,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 NUMBERS = (
-    *("cut", "drop", "stall", "hold"),
+    *("cut", "drop", "stall", "hold", "together"),
     *("status", "times", "deltas", "bytes", "keepalive"),
 )
 BACKGROUND = ("again", "halt", "asks", "busy")

@@ -52,6 +52,7 @@ class Simulator:
         self._responder = Responder(clock)
         self._shelf = Shelf()
         self._dice = random.Random(0)
+        self._met = 0
         self._changed = asyncio.Condition()
         self._stopping = asyncio.Event()
         self._released = asyncio.Event()
@@ -76,6 +77,7 @@ class Simulator:
         """Empty the record, the prompt cache, the counted attempts; hold again."""
         self.requests.clear()
         self._released.clear()
+        self._met = 0
         self._responder.forget()
         self._shelf.forget()
 
@@ -232,6 +234,8 @@ class Simulator:
             raise Refusal(NOT_JSON)
         answer = self._responder.answer(record.body, self._asker(request, account))
         record.scenario = answer.scenario
+        if count := answer.options.number("together"):
+            await self._meet(count)
         stored = self._shelf.keep(answer, record.body, account, self._clock())
         return await self._delivery(request, record, stored).send(answer)
 
@@ -267,6 +271,14 @@ class Simulator:
         headers = self._headers(request)
         events = (self._stopping, self._released)
         return Delivery(request, record, headers, *events, self._dice, stored, start)
+
+    async def _meet(self, count: int) -> None:
+        """Wait until there are ``count`` of those that wait for each other."""
+        self._met += 1
+        groups = -(-self._met // count)
+        await self._tell()
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._met >= groups * count)
 
     def _asker(self, request: web.Request, account: Account) -> Asker:
         name = request.headers.get("X-Simulator-Profile", self.profile.name)

@@ -9,7 +9,7 @@ import pytest_asyncio
 from hosts.chromium import Chromium
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
-from hosts.pipes import install_pipe, install_toolkit
+from hosts.pipes import install_copy, install_pipe, install_toolkit
 from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
@@ -95,9 +95,8 @@ async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> li
 async def copy_of_pipe(
     admin: User, pipe_source: str, pipe_valves: dict[str, str]
 ) -> list[str]:
-    """The same file under another id, with a model whose name no other has."""
-    valves = {**pipe_valves, "MODEL_ID": "gpt-6-luna"}
-    return await install_pipe(admin, "a_second_copy", pipe_source, valves)
+    """The same file under another id, with models whose names no other has."""
+    return await install_copy(admin, pipe_source, pipe_valves)
 
 
 @pytest_asyncio.fixture

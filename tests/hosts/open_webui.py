@@ -19,7 +19,7 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -152,6 +152,15 @@ class OpenWebUI:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(query, values)]
 
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let another process hold the lock of whoever writes to SQLite."""
+        path = self.home / "data/webui.db"
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.execute("ROLLBACK")
+
     def stored_chat(self, chat_id: str) -> Json:
         """A chat as it lies in the database."""
         row = self.sql("select chat from chat where id = ?", chat_id)[0]
@@ -160,10 +169,12 @@ class OpenWebUI:
 
 
 async def end_process(
-    process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS
+    process: subprocess.Popen[bytes],
+    seconds: float = STOP_SECONDS,
+    how: signal.Signals = signal.SIGTERM,
 ) -> None:
     """Ask a server to end; insist after a while."""
-    process.terminate()
+    process.send_signal(how)
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):
             await asyncio.to_thread(process.wait, seconds)

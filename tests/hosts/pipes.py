@@ -40,6 +40,12 @@ async def install_toolkit(admin: User) -> None:
     await admin.call("POST", "/api/v1/tools/create", form)
 
 
+async def install_copy(admin: User, source: str, valves: Json) -> list[str]:
+    """Install the same pipe under another id, with models whose names no other has."""
+    models = {"MODEL_ID": "gpt-6-luna, gpt-6.1-terra"}
+    return await install_pipe(admin, "a_second_copy", source, valves | models)
+
+
 @asynccontextmanager
 async def valves_changed(
     admin: User, function_id: str, **changes: Any

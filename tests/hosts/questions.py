@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hosts.client import Json
@@ -33,23 +34,32 @@ class Sender:
     user_name: str
 
 
-def user_message(question: Question, sender: Sender, answer_id: str) -> Json:
-    """The question as a message of the chat's tree."""
+def user_message(
+    question: Question, sender: Sender, answers: Mapping[str, str]
+) -> Json:
+    """The question as a message of the chat's tree.
+
+    `answers` names the model of each answer by its id, in the order of the page.
+    """
     message: Json = {
         "id": str(uuid.uuid4()),
         "parentId": question.parent_id,
-        "childrenIds": [answer_id],
+        "childrenIds": list(answers),
         "role": "user",
         "content": question.text,
         "timestamp": int(time.time()),
-        "models": [question.model],
+        "models": list(answers.values()),
         "user_id": sender.user_id,
     }
     return message | ({"files": question.files} if question.files else {})
 
 
 def request_body(
-    question: Question, sender: Sender, message: Json, answer_id: str, shown: Json
+    question: Question,
+    sender: Sender,
+    message: Json,
+    answers: Mapping[str, str],
+    shown: Json | None,
 ) -> Json:
     """The body of `POST /api/chat/completions`; `shown` is the model in the menu."""
     variables = {"{{USER_NAME}}": sender.user_name, "{{USER_LANGUAGE}}": "en-US"}
@@ -61,11 +71,12 @@ def request_body(
         "tool_servers": [],
         "features": dict.fromkeys(SWITCHES, False),
         "variables": variables,
-        "model_item": shown,
+        "model_item": shown or {},
         "session_id": sender.session_id,
-        "id": answer_id,
+        "id": next(iter(answers)),
         "message_ids": [
-            {"model_id": question.model, "message_id": answer_id, "modelIdx": 0}
+            {"model_id": model, "message_id": id, "modelIdx": number}
+            for number, (id, model) in enumerate(answers.items())
         ],
         "parent_id": message.get("parentId"),
         "user_message": message,

@@ -8,7 +8,7 @@ async with Tab(user) as tab:
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -139,18 +139,25 @@ class Tab:
 
     async def begin(self, model: str, text: str, **more: Any) -> Turn:
         """Ask, and return as soon as the server has taken the question."""
-        question = await self._placed(Question(model, text, **more))
-        sender = Sender(self.session_id, self.user.id, self.user.name)
-        answer_id = str(uuid.uuid4())
-        message = await self._message(question, sender, answer_id)
-        models = {found["id"]: found for found in await self.user.models()}
-        shown = models.get(model, {})
-        body = request_body(question, sender, message, answer_id, shown)
-        turn = Turn(question.chat_id or "", message["id"], answer_id)
-        self.turns[turn.message_id] = turn
-        reply = await self.user.call("POST", "/api/chat/completions", body)
-        turn.chat_id, turn.task_ids = reply["chat_id"], reply.get("task_ids", [])
+        [turn] = await self.begin_each([model], text, **more)
         return turn
+
+    async def begin_each(
+        self, models: Sequence[str], text: str, **more: Any
+    ) -> list[Turn]:
+        """Ask several models at once, whose answers then stand side by side."""
+        question = await self._placed(Question(models[0], text, **more))
+        sender = Sender(self.session_id, self.user.id, self.user.name)
+        answers = {str(uuid.uuid4()): model for model in models}
+        message = await self._message(question, sender, answers)
+        listed = {found["id"]: found for found in await self.user.models()}
+        body = request_body(question, sender, message, answers, listed.get(models[0]))
+        turns = [Turn(question.chat_id or "", message["id"], id) for id in answers]
+        self.turns |= {turn.message_id: turn for turn in turns}
+        reply = await self.user.call("POST", "/api/chat/completions", body)
+        for turn in turns:
+            turn.chat_id, turn.task_ids = reply["chat_id"], reply.get("task_ids", [])
+        return turns
 
     async def _placed(self, question: Question) -> Question:
         if question.temporary is not None:
@@ -161,10 +168,10 @@ class Tab:
         return replace(question, parent_id=chat["history"]["currentId"])
 
     async def _message(
-        self, question: Question, sender: Sender, answer_id: str
+        self, question: Question, sender: Sender, answers: Mapping[str, str]
     ) -> Json:
         if not question.regenerate or not question.chat_id:
-            return user_message(question, sender, answer_id)
+            return user_message(question, sender, answers)
         chat = await self.user.chat(question.chat_id)
         asked: Json = chat["history"]["messages"][question.regenerate]
         return {key: asked[key] for key in asked if key != "childrenIds"}

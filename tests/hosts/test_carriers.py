@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
 import pytest
 import pytest_asyncio
@@ -9,8 +10,9 @@ import pytest_asyncio
 from hosts.client import Json
 from hosts.page import ChatPage
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
+from hosts.uploads import attach
 from hosts.users import EVERYBODY_READS, User
 from owui_chat.markers import without_markers
 from owui_chat.remarks import REMARK_TYPE
@@ -23,6 +25,8 @@ MODEL, HIGH, PLAIN = (
     f"{PIPE}.{name}" for name in ("gpt-6.2-sol", "gpt-5.2-high", "gpt-5.2")
 )
 CALL = ("function_call", "function_call_output")
+WITHOUT_REASONING = f"{PIPE}.gpt-4.1"  # so that no record takes anything with it
+TEXT = "text/plain"
 SIGN = "openai_responses:"
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 USED = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
@@ -131,7 +135,7 @@ async def test_a_remark_survives_a_stop(tab: Tab, simulator: Simulator) -> None:
     slow = {"type": "function", "function": {"name": "slow_weather"}}
     body = {"tool_ids": ["toolkit"], "tool_choice": slow}
     turn = await tab.begin(MODEL, "sim:remarks weather?", body=body)
-    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events), 20)
+    await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
     await simulator.all_ended()
     await tab.stop(turn)
     await tab.settle(turn)
@@ -161,6 +165,39 @@ async def test_guided_regeneration_shows_the_old_answer(
     assert again.error is None
     assert_each_continues_the_last(simulator)
     assert "pirate" in str(chat_bodies(simulator)[-1]["input"][-1])
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("model", [MODEL, WITHOUT_REASONING])
+async def test_what_was_sent_beside_the_chat_is_sent_again(
+    tab: Tab, admin: User, simulator: Simulator, carrier: str, model: str
+) -> None:
+    """Instructions as first given, their changes where they came, a file's text."""
+    file = await attach(tab.user, "handbook.txt", b"Wind the clock at noon.", TEXT)
+    chat_id = None
+    async with valves_changed(admin, PIPE, STABLE_INSTRUCTIONS="on"):
+        for day in ("Monday", "Tuesday", "Wednesday", "Wednesday"):
+            said = {"role": "system", "content": f"Be brief.\nIt is {day}."}
+            body = {"messages": [said], "files": [{**file, "context": "full"}]}
+            turn = await tab.send(model, "sim:chat go on", chat_id=chat_id, body=body)
+            assert turn.error is None
+            chat_id = turn.chat_id
+
+    asked = answered(simulator)  # no tasks among them, though the host's words say so
+    for before, after in pairwise(asked):
+        received = [stripped(item) for item in (before.response or {})["output"]]
+        expected = [*before.body["input"], *received]
+        assert after.body["input"][: len(expected)] == expected
+    given = [request.body["instructions"] for request in asked]
+    assert given == ["Be brief.\nIt is Monday."] * 4
+    last = asked[-1].body["input"]
+    news, turn_kinds = ["developer"], ["user", "assistant"]
+    spoken = [kind for kind in kinds(last) if kind != "reasoning"]
+    assert spoken == [*turn_kinds, *(news + turn_kinds) * 2, "user"]
+    assert json.dumps(last).count("Wind the clock at noon.") == 4
+    chat = await tab.user.chat(str(chat_id))
+    in_row = any(key.startswith("openai_responses") for key in chat)
+    assert in_row is (carrier == "markers")
 
 
 @pytest.mark.asyncio

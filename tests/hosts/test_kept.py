@@ -2,12 +2,14 @@
 
 import json
 
+import aiohttp
 import pytest
 
 import directives
+from hosts.at_once import AT_ONCE, Crowd
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds
+from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab
 from hosts.users import User
 from owui_chat.stored import message_key
@@ -17,7 +19,7 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
-AT_ONCE = 20
+THINKING = ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")
 
 
 @pytest.mark.asyncio
@@ -97,29 +99,61 @@ async def test_compacted_chat_goes_on_from_there(
 
 @pytest.mark.asyncio
 async def test_many_answers_at_once_lose_nothing(
+    tab: Tab, copy_of_pipe: list[str], simulator: Simulator
+) -> None:
+    """Four messages, each put to five models of two copies of the pipe.
+
+    Each answer is a branch of the same chat, keeps its items and gets them back. The
+    questions are taken one by one, because the host's own writes of twenty lock SQLite
+    for longer than it waits; then all are answered together.
+    """
+    ours = [f"{PIPE}.{name}" for name in THINKING]
+    crowd = Crowd([tab], [*ours, *copy_of_pipe], simulator, in_line=True)
+    first = await tab.send(MODEL, "sim:short hello")
+
+    turns = await crowd.asks_after(first)
+    later = await crowd.goes_on(turns)
+
+    assert len(turns) == AT_ONCE
+    assert {turn.error for turn in (*turns, *later)} == {None}
+    assert await crowd.lost([first, *turns, *later]) == []
+    assert crowd.forgotten(turns) == []
+
+
+async def let_answers_begin(simulator: Simulator) -> None:
+    """Be the second of two that begin to answer together."""
+    headers = {"Authorization": f"Bearer {simulator.api_key}"}
+    body = {"model": "gpt-6-luna", "input": "sim:short,together=2", "store": False}
+    url = f"{simulator.base_url}/responses"
+    async with aiohttp.request("POST", url, json=body, headers=headers) as reply:
+        assert reply.status == 200
+
+
+@pytest.mark.asyncio
+async def test_items_survive_a_locked_database(
     tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
-    """Each is a branch of the same chat, and each keeps its reasoning."""
-    first = await tab.send(MODEL, "sim:short hello")
-    # Taken one by one: the host's own writes of twenty questions lock SQLite too long.
-    turns = [
-        await tab.begin(
-            MODEL,
-            f"sim:chat,delay=5 {n}",
-            chat_id=first.chat_id,
-            parent_id=first.message_id,
-        )
-        for n in range(AT_ONCE)
-    ]
-    for turn in turns:
-        await turn.until(lambda seen: seen.finished.is_set())
-    await tab.settle(first)
+    """The answer goes on while another process writes; what was refused comes after."""
+    first = await tab.begin(MODEL, "sim:chat,together=2 hello")
+    await simulator.requested(1)
 
-    assert {turn.error for turn in turns} == {None}
-    chat = server.stored_chat(first.chat_id)
-    for turn in (first, *turns):
-        [record] = chat[message_key(turn.message_id)]["items"].values()
-        assert "encrypted_content" in json.dumps(record)
+    with server.locked():
+        await let_answers_begin(simulator)
+        await first.until(lambda seen: seen.text)
+        kept_meanwhile = server.stored_chat(first.chat_id).get(
+            message_key(first.message_id)
+        )
+    await first.until(lambda seen: seen.finished.is_set())
+    await tab.settle(first)
+    second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
+
+    assert kept_meanwhile is None
+    assert first.error is second.error is None
+    assert (await tab.message(first))["content"].endswith("That is all for now.")
+    before, _, after = chat_bodies(simulator)
+    received = [stripped(item) for item in outputs(simulator)[0]]
+    assert after["input"][:-1] == [*before["input"], *received]
+    assert "reasoning" in kinds(received)
 
 
 @pytest.mark.asyncio

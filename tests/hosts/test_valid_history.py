@@ -56,7 +56,8 @@ class Scene:
         asked = chat["history"]["messages"][turn.user_message_id]
         question = Question(MODEL, chat_id=turn.chat_id)
         sender = Sender(self.tab.session_id, user.id, user.name)
-        body = request_body(question, sender, asked, turn.message_id, {})
+        answers = {turn.message_id: MODEL}
+        body = request_body(question, sender, asked, answers, None)
         again = Turn(turn.chat_id, turn.user_message_id, turn.message_id)
         self.tab.turns[turn.message_id] = again
         body |= {"assistant_message_id": turn.message_id}
@@ -103,7 +104,7 @@ async def stopped_in_the_text(scene: Scene) -> str:
 async def stopped_in_a_remark(scene: Scene) -> str:
     """Nothing that anybody gives back has come yet."""
     turn = await scene.tab.begin(MODEL, "sim:remarks-only,stall=16")
-    await turn.until(lambda seen: "> Let" in json.dumps(seen.events), 20)
+    await turn.until(lambda seen: "> Let" in json.dumps(seen.events))
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)
     return turn.chat_id
@@ -419,7 +420,7 @@ async def test_next_request_is_taken_after_a_crash(
         async with Tab(server.admin) as tab:
             body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
             turn = await tab.begin(MODEL, "sim:tool weather?", body=body)
-            await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events), 20)
+            await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
             await simulator.all_ended()
             os.kill(server.pid, signal.SIGKILL)
     async with OpenWebUI(home=tmp_path) as server, Tab(server.admin) as tab:

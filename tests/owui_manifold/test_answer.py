@@ -1,6 +1,7 @@
-"""A marker is shown only once the host has what it names."""
+"""A marker is shown where its items were; the host is to store them before."""
 
 from contextlib import aclosing
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,17 +59,37 @@ async def test_marker_stands_before_the_first_text(
     assert len(record.origin.account) == 16
 
 
-async def test_nothing_is_named_that_the_host_did_not_store(
+async def test_answer_is_whole_where_the_host_stores_nothing(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """The answer comes all the same."""
-    host.chats.is_full = True
+    """Whoever looks for the cause finds a line in the log."""
+    host.chats.refusing = inf
+    asked = asked_of(chat("Hi"), valves_for(sim))
 
-    pairs = await all_told(asked_of(chat("Hi"), valves_for(sim)), connections)
+    pairs = await all_told(asked, connections)
 
-    assert markers_of(pairs) == []
     assert isinstance(pairs[-1][0], RunEnded)
     assert pairs[-1][0].ending.kind == "completed"
+    assert host.kept == {}
+    assert "Open WebUI refused to store" in asked.log.text()
+
+
+@pytest.mark.parametrize("refusals", [1, 3])
+async def test_refused_items_are_stored_by_the_end_of_the_answer(
+    refusals: int, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Their marker stands where it would have stood."""
+    host.chats.refusing = refusals
+    asked = asked_of(chat("Hi"), valves_for(sim))
+
+    pairs = await all_told(asked, connections)
+
+    [(begun, line)] = [(event, line) for event, line in pairs if line]
+    assert isinstance(begun, Grew)
+    [named] = split_at_markers(line)
+    [record] = read_records(host.kept).values()
+    assert named.ulid == record.ulid
+    assert "refused" not in asked.log.text()
 
 
 @pytest.mark.parametrize(

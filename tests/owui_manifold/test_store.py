@@ -3,12 +3,14 @@
 import asyncio
 import sys
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
 
 from openai_responses.errors import InvalidRequest
 from owui_chat.kept_cards import KeptCards
+from owui_chat.prefix import Sent
 from owui_chat.pruning import MAX_STORED_KB
 from owui_chat.shown import ShownItems
 from owui_chat.stored import Record, message_key, read_records, write_records
@@ -54,8 +56,8 @@ async def test_records_of_a_message_are_written_together(host: StandInHost) -> N
     """The host replaces a key whole."""
     store = await opened()
 
-    assert await store.write(record("1"))
-    assert await store.write(record("2"))
+    await store.write(record("1"))
+    await store.write(record("2"))
 
     both = write_records({"1" * 26: record("1"), "2" * 26: record("2")})
     assert host.kept == {FIRST: both}
@@ -100,16 +102,32 @@ async def test_answers_at_once_lose_nothing(host: StandInHost) -> None:
     assert {ulid[0] for ulid in again.records} == set("1234")
 
 
-async def test_refused_write_is_told_and_forgotten(host: StandInHost) -> None:
-    """No marker may name what is not there."""
+async def test_refused_write_goes_with_the_next(host: StandInHost) -> None:
+    """A database that another process has locked is there again soon."""
     store = await opened()
-    host.chats.is_full = True
-    assert not await store.write(record("1"))
+    host.chats.refusing = 1
 
-    host.chats.is_full = False
+    await store.write(record("1"))
     await store.write(record("2"))
 
-    assert list(host.kept[FIRST]["items"]) == ["2" * 26]
+    assert list(host.kept[FIRST]["items"]) == ["1" * 26, "2" * 26]
+    assert await store.write_rest()
+    assert len(host.chats.writes) == 1
+
+
+async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> None:
+    """A few times; then the answer ends without."""
+    store = await opened()
+    store.keep_sent(Sent(instructions="Be brief."))
+    host.chats.refusing = inf
+    await store.write(record("1"))
+    assert not await store.write_rest()
+
+    host.chats.refusing = 2
+    assert await store.write_rest()
+
+    assert list(host.kept[FIRST]["items"]) == ["1" * 26]
+    assert (await opened(LATER)).sent == {"m-1": Sent(instructions="Be brief.")}
 
 
 @pytest.mark.parametrize(
@@ -196,7 +214,7 @@ async def test_changed_key_makes_items_unreadable_and_breaks_nothing(
 
     store = await opened(LATER, valves)
     assert store.records == {}
-    assert await store.write(record("2", "m-2"))
+    await store.write(record("2", "m-2"))
 
     again = await opened(LATER, valves)
     assert list(again.records) == ["2" * 26]
@@ -227,7 +245,7 @@ async def test_sealed_items_are_nothing_where_they_cannot_be_opened(
     store = await opened(LATER)
 
     assert store.records == {}
-    assert await store.write(record("2", "m-2"))
+    await store.write(record("2", "m-2"))
 
 
 async def test_secret_is_asked_for_only_when_it_is_needed(host: StandInHost) -> None:
@@ -350,7 +368,7 @@ async def test_answer_itself_holds_what_is_kept(
     """Nothing is written; it is read whatever the valve says later."""
     store = await opened(valves=valves)
 
-    assert await store.write(record("1"))
+    await store.write(record("1"))
     answered(host, store)
 
     assert store.unshown() == []
@@ -386,6 +404,29 @@ async def test_nothing_to_bury_gives_nothing_to_the_answer(host: StandInHost) ->
     assert store.unshown() == []
 
 
+@pytest.mark.parametrize("with_record", [True, False])
+async def test_what_was_sent_is_kept_in_the_answer(
+    with_record: bool, host: StandInHost
+) -> None:
+    """Once: with the first record, or at the end where there is none."""
+    sent = Sent(instructions="Be brief.")
+    store = await opened(valves=IN_OUTPUT)
+    store.keep_sent(sent)
+
+    if with_record:
+        await store.write(record("1"))
+        await store.write(record("2"))
+    assert await store.write_rest()
+    assert await store.write_rest()
+    answered(host, store)
+
+    assert host.chats.writes == []
+    assert str(host.chats.rows["chat-1"].chat).count("Be brief.") == 1
+    later = await opened(LATER, IN_OUTPUT)
+    assert later.sent == {"m-1": sent}
+    assert len(later.records) == (2 if with_record else 0)
+
+
 # ---------------------------------------------------------------- tidying up
 
 
@@ -403,8 +444,8 @@ async def test_items_of_deleted_messages_go_with_the_next_write(
     writes = len(host.chats.writes)
 
     store = await opened(LATER, valves)
-    assert await store.write(record("2", "m-2"))
-    assert await store.write(record("3", "m-2"))
+    await store.write(record("2", "m-2"))
+    await store.write(record("3", "m-2"))
 
     assert [sorted(write) for write in host.chats.writes[writes:]] == [
         sorted([message_key("m-0"), SECOND]),
@@ -423,7 +464,7 @@ async def test_chat_keeps_no_more_than_its_room(host: StandInHost) -> None:
     row = host.chats.rows["chat-1"]
     row.chat = {**row.chat, "history": {"messages": {"m-0": {"done": True}}}}
 
-    assert await (await opened(LATER)).write(record("2", "m-2"))
+    await (await opened(LATER)).write(record("2", "m-2"))
 
     assert list((await opened(LATER)).records) == ["2" * 26]
 
@@ -434,10 +475,9 @@ async def test_refused_write_is_tidied_up_later(host: StandInHost) -> None:
     row = host.chats.rows["chat-1"]
     row.chat = {**row.chat, "history": {"messages": {"m-2": {}}}}
     store = await opened(LATER)
-    host.chats.is_full = True
-    assert not await store.write(record("2", "m-2"))
-    host.chats.is_full = False
+    host.chats.refusing = 1
+    await store.write(record("2", "m-2"))
 
-    assert await store.write(record("3", "m-2"))
+    await store.write(record("3", "m-2"))
 
-    assert list((await opened(LATER)).records) == ["3" * 26]
+    assert list((await opened(LATER)).records) == ["2" * 26, "3" * 26]

@@ -73,6 +73,20 @@ async def test_held_answer_goes_on_when_it_is_released(client: Any) -> None:
         sim.forget()
 
 
+async def test_answers_that_begin_together(client: Any) -> None:
+    """The first waits for the last, and another group starts from nothing."""
+    sim = client.simulator
+    for _ in range(2):
+        early = asyncio.create_task(client.stream("sim:short,together=2"))
+        waiting = await sim.requested(len(sim.requests) + 1)
+        await client.stream("sim:short in the meantime")
+        assert (waiting.is_open, waiting.events_sent) == (True, 0)
+
+        heard = await asyncio.gather(early, client.stream("sim:short,together=2"))
+
+        assert [one.status for one in heard] == [200, 200]
+
+
 async def test_a_stalled_json_answer_is_left_by_the_client(client: Any) -> None:
     """Without a stream the answer may stall too."""
     with pytest.raises(asyncio.TimeoutError):

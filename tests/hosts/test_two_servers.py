@@ -1,0 +1,156 @@
+"""Two processes of Open WebUI on one PostgreSQL and one Redis."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+
+from hosts.at_once import AT_ONCE, Crowd
+from hosts.databases import lent_postgres, lent_redis
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import install_copy, install_pipe, valves_changed
+from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-6.2-sol"
+THINKING = [f"{PIPE}.{name}" for name in ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One Open WebUI as two servers; the pipe was installed on the left one."""
+
+    admin: User
+    members: tuple[User, User]
+    copy: list[str]
+
+
+@pytest_asyncio.fixture(scope="module")
+async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[Pair]:
+    """Both, with a member who is signed in on either."""
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(lent_postgres())
+        redis = await stack.enter_async_context(lent_redis())
+        shared = {"DATABASE_URL": database, "REDIS_URL": redis}
+        shared["WEBSOCKET_MANAGER"] = "redis"
+        # One after the other: the first makes the tables and the administrator.
+        left = await stack.enter_async_context(OpenWebUI(env=shared))
+        right = await stack.enter_async_context(OpenWebUI(env=shared))
+        email = f"{uuid4().hex}@example.com"
+        member = await stack.enter_async_context(
+            await left.admin.add_user(email, "member")
+        )
+        same = await stack.enter_async_context(User(right.url, email, "member"))
+        await install_pipe(left.admin, PIPE, pipe_source, pipe_valves)
+        copy = await install_copy(left.admin, pipe_source, pipe_valves)
+        yield Pair(left.admin, (member, await same.sign_in()), copy)
+
+
+@pytest_asyncio.fixture
+async def tabs(pair: Pair) -> AsyncIterator[tuple[Tab, Tab]]:
+    """The member's tabs, one on each server."""
+    left, right = pair.members
+    async with Tab(left) as here, Tab(right) as there:
+        yield here, there
+
+
+async def test_a_chat_goes_on_on_the_other_server(
+    tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """And back: every request begins with the one before and what that received."""
+    chat_id = None
+    for tab in (*tabs, *tabs):
+        turn = await tab.send(MODEL, "sim:commentary go on", chat_id=chat_id)
+        assert turn.error is None
+        chat_id = turn.chat_id
+
+    bodies = chat_bodies(simulator)
+    pairs = zip(bodies, outputs(simulator), bodies[1:], strict=False)
+    for before, output, after in pairs:
+        assert after["input"][:-1] == [*before["input"], *map(stripped, output)]
+    assert kinds(bodies[-1]["input"]).count("reasoning") == 6
+
+
+async def test_refused_reasoning_is_buried_on_both(
+    pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """What one server learned of a chat the other finds in it; valves reach both."""
+    left, right = tabs
+    async with valves_changed(pair.admin, PIPE, ORGANIZATION="ours"):
+        first = await left.send(MODEL, "sim:short hello")
+    other = {"ORGANIZATION": "ours", "API_KEY": "sk-simulator-2"}
+    async with valves_changed(pair.admin, PIPE, **other):
+        turns = [
+            await tab.send(MODEL, "sim:short again", chat_id=first.chat_id)
+            for tab in (right, left, right)
+        ]
+
+    assert {turn.error for turn in (first, *turns)} == {None}
+    assert [r.status for r in answered(simulator)] == [200, 400, 200, 200, 200]
+    last = kinds(chat_bodies(simulator)[-1]["input"])
+    assert last.count("reasoning") == 2
+
+
+async def test_each_server_learns_for_itself(
+    pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """What only one knows of an account costs the other a request, and no answer."""
+    unverified = {
+        "ORGANIZATION": "unverified",
+        "EXTRA_HEADERS": '{"X-Simulator-Profile": "unverified-stream"}',
+    }
+    chat_id = None
+    async with valves_changed(pair.admin, PIPE, **unverified):
+        for tab in (*tabs, *tabs):
+            turn = await tab.send(MODEL, "sim:short go on", chat_id=chat_id)
+            assert turn.error is None
+            chat_id = turn.chat_id
+
+    asked = answered(simulator)
+    refused = [r.status for r in asked].index(200)
+    learns, knows = [400] * refused + [200], [200]
+    assert refused > 0
+    assert [r.status for r in asked] == [*learns, *learns, *knows, *knows]
+    assert kinds(asked[-1].body["input"]).count("reasoning") == 3
+
+
+async def test_stop_on_the_other_server(
+    tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """The upstream work ends where it runs, and the chat goes on elsewhere."""
+    left, right = tabs
+    turn = await left.begin(MODEL, "sim:slow")
+    await turn.until(lambda seen: len(seen.text) > 60, seconds=20)
+
+    await right.stop(turn)
+    await simulator.closed_early()
+    await right.settle(turn)
+
+    assert len((await right.message(turn))["content"]) > 60
+    after = await right.send(MODEL, "sim:chat go on", chat_id=turn.chat_id)
+    assert after.error is None
+    assert "I was given 1 reasoning item back" in after.text
+
+
+async def test_many_answers_at_once_lose_nothing(
+    pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """Half of them on each server; each goes on on the other one."""
+    crowd = Crowd(tabs, [*THINKING, *pair.copy], simulator)
+    first = await tabs[0].send(MODEL, "sim:short hello")
+
+    turns = await crowd.asks_after(first)
+    later = await crowd.goes_on(turns)
+
+    assert len(turns) == AT_ONCE
+    assert {turn.error for turn in (*turns, *later)} == {None}
+    assert await crowd.lost([first, *turns, *later]) == []
+    assert crowd.forgotten(turns) == []
