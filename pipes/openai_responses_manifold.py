@@ -1655,7 +1655,8 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
         loop = asyncio.get_running_loop()
-        await asyncio.gather(*(t for t in self._later if t.get_loop() is loop))
+        while later := [task for task in self._later if task.get_loop() is loop]:
+            await asyncio.gather(*later)
         await self._sessions.close()
 
 
@@ -3940,7 +3941,7 @@ class _Following:
         self._failures = 0
         self._resumable = True
         self._asks = False
-        self._is_gone = False
+        self._is_left = False
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -3963,7 +3964,7 @@ class _Following:
             self._resumable, wait = False, 0.0  # too old: it is asked for instead
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
-            self._is_gone = isinstance(error, ApiRefused) and error.status == 404
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
             raise ResponseLost
         return self._within_limits(wait)
 
@@ -3998,9 +3999,10 @@ class _Following:
         self.leave()
 
     def leave(self) -> None:
-        """Cancel the response, unless it is over or not there."""
+        """Cancel the response once, unless it is over or not there."""
         named, ended = self.cursor.response_id, self._turn.ending
-        if named and not ended and not self._is_gone:
+        if named and not ended and not self._is_left:
+            self._is_left = True
             path = f"/responses/{named}/cancel"
             self._line.connections.post_later(self._line.endpoint, path)
 
@@ -4048,6 +4050,7 @@ async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
 # has a cause that can be left out, or as it is, where waiting may help.
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""What is answered by whoever stands in front of the API and has waited in vain."""
 
 
 class Attempts:

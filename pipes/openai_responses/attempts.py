@@ -32,6 +32,7 @@ from openai_responses.run_events import Noted, RunEvent, Trace
 from openai_responses.turn import Turn
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""What is answered by whoever stands in front of the API and has waited in vain."""
 
 
 class Attempts:

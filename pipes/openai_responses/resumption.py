@@ -75,7 +75,7 @@ class _Following:
         self._failures = 0
         self._resumable = True
         self._asks = False
-        self._is_gone = False
+        self._is_left = False
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -98,7 +98,7 @@ class _Following:
             self._resumable, wait = False, 0.0  # too old: it is asked for instead
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
-            self._is_gone = isinstance(error, ApiRefused) and error.status == 404
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
             raise ResponseLost
         return self._within_limits(wait)
 
@@ -133,9 +133,10 @@ class _Following:
         self.leave()
 
     def leave(self) -> None:
-        """Cancel the response, unless it is over or not there."""
+        """Cancel the response once, unless it is over or not there."""
         named, ended = self.cursor.response_id, self._turn.ending
-        if named and not ended and not self._is_gone:
+        if named and not ended and not self._is_left:
+            self._is_left = True
             path = f"/responses/{named}/cancel"
             self._line.connections.post_later(self._line.endpoint, path)
 

@@ -125,7 +125,8 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, for tests and scripts."""
         loop = asyncio.get_running_loop()
-        await asyncio.gather(*(t for t in self._later if t.get_loop() is loop))
+        while later := [task for task in self._later if task.get_loop() is loop]:
+            await asyncio.gather(*later)
         await self._sessions.close()
 
 

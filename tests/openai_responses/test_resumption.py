@@ -289,6 +289,22 @@ async def test_stop_before_the_response_has_an_id(
     assert (sim.requests[1].response or {})["status"] == "cancelled"
 
 
+async def test_stop_before_anything_was_told(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Whether the id has been read by then or not, it is cancelled once."""
+    request = background("sim:chat,halt=3")
+    endpoint = simulated(sim)
+    task = asyncio.create_task(report(connections, endpoint, request, PATIENT))
+    await until(lambda: bool(sim.requests) and sim.requests[0].events_sent == 3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await sim.requested(2)
+    await connections.close()
+    assert asked_for(sim.requests) == ["post", "cancel"]
+
+
 async def test_stop_before_a_refusal(connections: Connections, sim: Simulator) -> None:
     """What never began has nothing to cancel."""
     request = background("sim:503,wait=300")
