@@ -111,7 +111,7 @@ async def _running(
             await asyncio.sleep(0.1)
         yield
     finally:
-        await end_process(process, stop)
+        await end_process(process, how=stop)
 
 
 def _launch(command: list[str], log: Path) -> subprocess.Popen[bytes]:
