@@ -3114,8 +3114,8 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 # openai_responses.exchange ============================================================
 # One request sent, its answer told as run events.
 
-_THOUGHT_SHARE = 0.2
-"""Growing reasoning is read for a fifth of that time at once, because the first words
+_THOUGHT_SHARE = 0.1
+"""Growing reasoning is read for a tenth of that time at once, because the first words
 of the answer must not wait for it."""
 
 

@@ -13,6 +13,7 @@ import pytest
 from bench import inside, loading, parallel, wire
 from bench.all import Bench, run
 from bench.crowd import Heard, Load
+from bench.first_text import BARE, measure_firsts, table_of_firsts
 from bench.footprint import Footprint
 from bench.inside import Answered
 from bench.loading import Loaded
@@ -246,7 +247,33 @@ def test_goals_of_the_host_are_judged_by_pairs() -> None:
     table = inside.table({inside.NATIVE: native, inside.PIPE: pipe}, 4000, 3)
 
     assert "Goal: at most 0.5 of the native CPU: met (0.40; 0.40 to 0.60)." in table
-    assert "Goal: first text at most 10 ms later: met (5)." in table
+
+
+def test_the_first_text_is_judged_by_pairs() -> None:
+    """What any function takes longer is told beside what the pipe takes."""
+    firsts = {inside.NATIVE: [50, 90, 50], BARE: [80, 130, 81]}
+    names = inside.NAMES
+
+    slow = table_of_firsts({**firsts, inside.PIPE: [85, 131, 99]}, names)
+    quick = table_of_firsts({**firsts, inside.PIPE: [55, 95, 70]}, names)
+
+    told = "MISSED (41; 5 later than the bare pipe)."
+    assert f"Goal: first text at most 10 ms later: {told}" in slow
+    assert "later: met (5; -25 later than the bare pipe)." in quick
+
+
+def test_ways_take_turns_in_another_order_each_round() -> None:
+    """Nobody always comes behind the same other."""
+    asked: list[str] = []
+
+    async def ask(way: str) -> float:
+        asked.append(way)
+        return float(len(asked))
+
+    found = asyncio.run(measure_firsts(ask, ("a", "b", "c"), 3))
+
+    assert "".join(asked) == "abcbcacab"
+    assert found["c"] == [3, 5, 7]
 
 
 def test_a_large_bundle_misses_its_goal() -> None:

@@ -20,8 +20,8 @@ from openai_responses.sse import EventStreamDecoder, ServerSentEvent
 from openai_responses.transport import Connections
 from openai_responses.turn import Turn
 
-_THOUGHT_SHARE = 0.2
-"""Growing reasoning is read for a fifth of that time at once, because the first words
+_THOUGHT_SHARE = 0.1
+"""Growing reasoning is read for a tenth of that time at once, because the first words
 of the answer must not wait for it."""
 
 

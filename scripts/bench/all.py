@@ -1,6 +1,6 @@
 """Print every table of the benchmarks, one after the other.
 
-python scripts/bench/all.py             all of them, in about ten minutes
+python scripts/bench/all.py             all of them, in about six minutes
 python scripts/bench/all.py --quick     tiny sizes, to see that they run
 
 Each is a program of its own, which can be run alone. docs/benchmarks.md holds a run.
@@ -29,7 +29,7 @@ class Bench:
 
 BENCHES = (
     Bench("stream.py", "CPU per delta", "--deltas 50 --rounds 1"),
-    Bench("inside.py", "CPU inside Open WebUI", "--deltas 50 --rounds 1"),
+    Bench("inside.py", "Inside Open WebUI", "--deltas 50 --rounds 1 --firsts 1"),
     Bench("wire.py", "From pipe() to the wire", "--turns 1 3 --rounds 1"),
     Bench("load.py", "Memory per stream", "--streams 5 --deltas 20 --rounds 2"),
     Bench("loading.py", "Loading the built files", "--rounds 1"),

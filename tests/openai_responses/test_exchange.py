@@ -208,7 +208,7 @@ class Teller:
                 "delta": text,
             },
             "summary",
-            2.5,  # reasoning waits for a fifth of it
+            5,  # reasoning waits for a tenth of it
         ),
     ],
 )
