@@ -1613,6 +1613,7 @@ class Answer:
         self._response = response
         self._deadlines = deadlines
         self._broke = False
+        self.is_read = False
 
     @property
     def is_stream(self) -> bool:
@@ -1626,21 +1627,24 @@ class Answer:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self._read_any():
+        while chunk := await self.read_any():
             yield chunk
 
-    async def _read_any(self) -> bytes:
+    async def read_any(self) -> bytes:
+        """Return what has arrived of the body; nothing at its end, when `is_read`."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
         try:
             async with scope:
-                return await self._response.content.readany()
+                chunk = await self._response.content.readany()
+            self.is_read = not chunk
+            return chunk
         except NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.passed() from None
             self._broke = True
-        return self._rescued() or await self._read_any()
+        return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
         """Return what arrived before the connection broke.
@@ -3179,6 +3183,7 @@ async def _turn_events(
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _told(batch, turn)
+            del batch  # while deltas gather, nothing of the wire is held
             for told in events:
                 yield told
             if malformed:
@@ -3208,11 +3213,10 @@ def _told(
 
 
 async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived."""
+    """Yield the events of each piece of the body that arrived, and keep neither."""
     decoder = EventStreamDecoder()
-    async with aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            yield decoder.feed(chunk)
+    while not answer.is_read:
+        yield decoder.feed(await answer.read_any())
     yield decoder.close()
 
 

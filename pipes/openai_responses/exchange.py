@@ -85,6 +85,7 @@ async def _turn_events(
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _told(batch, turn)
+            del batch  # while deltas gather, nothing of the wire is held
             for told in events:
                 yield told
             if malformed:
@@ -114,11 +115,10 @@ def _told(
 
 
 async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived."""
+    """Yield the events of each piece of the body that arrived, and keep neither."""
     decoder = EventStreamDecoder()
-    async with aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            yield decoder.feed(chunk)
+    while not answer.is_read:
+        yield decoder.feed(await answer.read_any())
     yield decoder.close()
 
 
