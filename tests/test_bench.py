@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bench import inside, loading, parallel, wire
-from bench.all import Bench, run
+from bench.all import Bench, Ran, run
 from bench.crowd import Heard, Load
 from bench.first_text import BARE, measure_firsts, table_of_firsts
 from bench.footprint import Footprint
@@ -215,13 +215,21 @@ def test_the_other_benchmarks_run() -> None:
     without = ("stream.py", "inside.py", "load.py", "sandbox.py")
     printed = printed_by("all.py", "--quick", "--without", *without)
 
-    headings = [line for line in printed.splitlines() if line.startswith("== ")]
+    headings = [line for line in printed.splitlines() if line.endswith(".py)")]
     assert [heading.split("(")[-1] for heading in headings] == [
         "wire.py)",
         "loading.py)",
         "parallel.py)",
     ]
     assert f"{os.cpu_count()} cores" in printed.splitlines()[0]
+    goals = printed.partition("== Goals\n")[2]
+    assert [line.split()[0] for line in goals.split("\n") if line] == [
+        "wire.py",
+        "loading.py",
+        "loading.py",
+        "parallel.py",
+    ]
+    assert "at most 300 kB: " in goals
 
 
 def test_the_chat_of_the_wire_keeps_its_reasoning() -> None:
@@ -235,7 +243,8 @@ def test_the_chat_of_the_wire_keeps_its_reasoning() -> None:
 
 def test_a_failed_benchmark_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     """The others run all the same, and the exit status says it."""
-    assert run(Bench("stream.py", "CPU", "--no-such-option"), quick=True) == 1
+    bench = Bench("stream.py", "CPU", "--no-such-option")
+    assert run(bench, quick=True) == Ran(succeeded=False, goals=())
     assert "== CPU (stream.py)" in capfd.readouterr().out
 
 
