@@ -74,7 +74,7 @@ def run(bench: Bench, quick: bool) -> Ran:
     print(f"\n== {bench.question} ({bench.program})\n", flush=True)
     arguments = bench.quick.split() if quick else []
     goals = []
-    command = [sys.executable, HERE / bench.program, *arguments]
+    command = [sys.executable, str(HERE / bench.program), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
         for line in program.stdout:
