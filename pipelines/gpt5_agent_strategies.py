@@ -1305,10 +1305,11 @@ class EventStreamDecoder:
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._fragments.append(lines.pop())
-        return list(self._dispatched(lines))
+        return self._dispatched(lines)
 
-    def _dispatched(self, lines: list[bytes]) -> Iterator[ServerSentEvent]:
-        """Yield the events that a blank line among `lines` ends."""
+    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        """Return the events that a blank line among `lines` ends."""
+        events = []
         for line in lines:
             field, _, value = line.partition(b":")
             if field == b"data":
@@ -1319,9 +1320,10 @@ class EventStreamDecoder:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
                     text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    yield ServerSentEvent(name, text)
+                    events.append(ServerSentEvent(name, text))
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields carry nothing we act on
+        return events
 
 
 # openai_responses.cursor ==============================================================
@@ -1461,14 +1463,13 @@ def _text_or_none(value: object) -> str | None:
 # connection alive, nothing more (responses-api.md §0.5).
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """More of a text that grows while we read.
 
     `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
     "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
     and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code.
+    summary index, 0 for arguments and code. A tuple, as there is one for each token.
     """
 
     kind: str
@@ -1577,9 +1578,7 @@ def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
     """Return what tells one growing text from another; None for all other events."""
-    if not isinstance(event, Delta):
-        return None
-    return (event.kind, event.output_index, event.part)
+    return event[:3] if isinstance(event, Delta) else None
 
 
 # openai_responses.event_reader ========================================================
@@ -1588,6 +1587,9 @@ def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
 # Events are told apart by their `type` alone; the `event:` line only repeats it.
 
 _ANNOTATION = "response.output_text.annotation.added"
+_JSON_BLANK = " \t\n\r"
+"""All that may stand around a value (RFC 8259, section 2)."""
+_JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
@@ -1595,10 +1597,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent when it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return Unknown("[DONE]")
-    try:
-        wire = json.loads(event.data)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        raise MalformedEvent("The server sent an event that is not JSON.") from None
+    wire = _event_value(event.data)
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
@@ -1611,6 +1610,18 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         raise MalformedEvent(
             f"The server sent a {kind} event without the fields it must have."
         ) from None
+
+
+def _event_value(text: str) -> object:
+    """Return what `json.loads` would return, in two thirds of its time."""
+    text = text.strip(_JSON_BLANK)
+    try:
+        value, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        end = -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
+    return value
 
 
 def _text(value: object) -> str:
@@ -1635,8 +1646,10 @@ def _delta_reader(kind: str, part: str) -> _Reader:
     """Return the reader of a delta whose place in its item is named by `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return Delta(kind, _index(wire["output_index"]), place, _text(wire["delta"]))
+        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
+        if not (isinstance(text, str) and isinstance(index, int)):
+            raise TypeError
+        return Delta(kind, index, _index(place), text)
 
     return read
 
@@ -1742,6 +1755,7 @@ class Answer:
         self._response = response
         self._deadlines = deadlines
         self._broke = False
+        self.is_read = False
 
     @property
     def is_stream(self) -> bool:
@@ -1755,21 +1769,24 @@ class Answer:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self._read_any():
+        while chunk := await self.read_any():
             yield chunk
 
-    async def _read_any(self) -> bytes:
+    async def read_any(self) -> bytes:
+        """Return what has arrived of the body; nothing at its end, when `is_read`."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
         try:
             async with scope:
-                return await self._response.content.readany()
+                chunk = await self._response.content.readany()
+            self.is_read = not chunk
+            return chunk
         except NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.passed() from None
             self._broke = True
-        return self._rescued() or await self._read_any()
+        return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
         """Return what arrived before the connection broke.
@@ -2797,11 +2814,12 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+    return proxy
 
 
 # openai_responses.sessions ============================================================
@@ -3314,8 +3332,8 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
-_THOUGHT_SHARE = 0.2
-"""Growing reasoning is read for a fifth of that time at once, because the first words
+_THOUGHT_SHARE = 0.1
+"""Growing reasoning is read for a tenth of that time at once, because the first words
 of the answer must not wait for it."""
 
 
@@ -3411,6 +3429,7 @@ async def _turn_events(
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _told(batch, turn, cursor)
+            del batch  # while deltas gather, nothing of the wire is held
             for told in events:
                 yield told
             if malformed:
@@ -3442,11 +3461,10 @@ def _told(
 
 
 async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived."""
+    """Yield the events of each piece of the body that arrived, and keep neither."""
     decoder = EventStreamDecoder()
-    async with aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            yield decoder.feed(chunk)
+    while not answer.is_read:
+        yield decoder.feed(await answer.read_any())
     yield decoder.close()
 
 
@@ -5704,13 +5722,14 @@ LINK = re.compile(
 )
 """A Markdown link, with the parentheses that stand directly around it."""
 
-_UNFINISHED_LINK = (
-    rf"\(?\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
-    rf"|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+# Every alternative begins with one plain character: `re` then passes over all others
+# three times as fast.
+_BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
+_UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+_BEGUN_TRACKING = (
+    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
-_UNFINISHED_TRACKING = (
-    "[?&]" + "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED)
-) + r"\Z"
+_UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")

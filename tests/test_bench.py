@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from bench import inside, loading, parallel, wire
-from bench.all import Bench, run
+from bench.all import Bench, Ran, run
 from bench.crowd import Heard, Load
+from bench.first_text import BARE, measure_firsts, table_of_firsts
 from bench.footprint import Footprint
 from bench.inside import Answered
 from bench.loading import Loaded
@@ -214,13 +215,21 @@ def test_the_other_benchmarks_run() -> None:
     without = ("stream.py", "inside.py", "load.py", "sandbox.py")
     printed = printed_by("all.py", "--quick", "--without", *without)
 
-    headings = [line for line in printed.splitlines() if line.startswith("== ")]
+    headings = [line for line in printed.splitlines() if line.endswith(".py)")]
     assert [heading.split("(")[-1] for heading in headings] == [
         "wire.py)",
         "loading.py)",
         "parallel.py)",
     ]
     assert f"{os.cpu_count()} cores" in printed.splitlines()[0]
+    goals = printed.partition("== Goals\n")[2]
+    assert [line.split()[0] for line in goals.split("\n") if line] == [
+        "wire.py",
+        "loading.py",
+        "loading.py",
+        "parallel.py",
+    ]
+    assert "at most 300 kB: " in goals
 
 
 def test_the_chat_of_the_wire_keeps_its_reasoning() -> None:
@@ -234,7 +243,8 @@ def test_the_chat_of_the_wire_keeps_its_reasoning() -> None:
 
 def test_a_failed_benchmark_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     """The others run all the same, and the exit status says it."""
-    assert run(Bench("stream.py", "CPU", "--no-such-option"), quick=True) == 1
+    bench = Bench("stream.py", "CPU", "--no-such-option")
+    assert run(bench, quick=True) == Ran(succeeded=False, goals=())
     assert "== CPU (stream.py)" in capfd.readouterr().out
 
 
@@ -246,7 +256,33 @@ def test_goals_of_the_host_are_judged_by_pairs() -> None:
     table = inside.table({inside.NATIVE: native, inside.PIPE: pipe}, 4000, 3)
 
     assert "Goal: at most 0.5 of the native CPU: met (0.40; 0.40 to 0.60)." in table
-    assert "Goal: first text at most 10 ms later: met (5)." in table
+
+
+def test_the_first_text_is_judged_by_pairs() -> None:
+    """What any function takes longer is told beside what the pipe takes."""
+    firsts = {inside.NATIVE: [50, 90, 50], BARE: [80, 130, 81]}
+    names = inside.NAMES
+
+    slow = table_of_firsts({**firsts, inside.PIPE: [85, 131, 99]}, names)
+    quick = table_of_firsts({**firsts, inside.PIPE: [55, 95, 70]}, names)
+
+    told = "MISSED (41; 5 later than the bare pipe)."
+    assert f"Goal: first text at most 10 ms later: {told}" in slow
+    assert "later: met (5; -25 later than the bare pipe)." in quick
+
+
+def test_ways_take_turns_in_another_order_each_round() -> None:
+    """Nobody always comes behind the same other."""
+    asked: list[str] = []
+
+    async def ask(way: str) -> float:
+        asked.append(way)
+        return float(len(asked))
+
+    found = asyncio.run(measure_firsts(ask, ("a", "b", "c"), 3))
+
+    assert "".join(asked) == "abcbcacab"
+    assert found["c"] == [3, 5, 7]
 
 
 def test_a_large_bundle_misses_its_goal() -> None:

@@ -7,20 +7,19 @@ connection alive, nothing more (responses-api.md §0.5).
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """More of a text that grows while we read.
 
     `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
     "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
     and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code.
+    summary index, 0 for arguments and code. A tuple, as there is one for each token.
     """
 
     kind: str
@@ -129,6 +128,4 @@ def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
     """Return what tells one growing text from another; None for all other events."""
-    if not isinstance(event, Delta):
-        return None
-    return (event.kind, event.output_index, event.part)
+    return event[:3] if isinstance(event, Delta) else None

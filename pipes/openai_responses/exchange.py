@@ -22,8 +22,8 @@ from openai_responses.turn import Turn
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
-_THOUGHT_SHARE = 0.2
-"""Growing reasoning is read for a fifth of that time at once, because the first words
+_THOUGHT_SHARE = 0.1
+"""Growing reasoning is read for a tenth of that time at once, because the first words
 of the answer must not wait for it."""
 
 
@@ -119,6 +119,7 @@ async def _turn_events(
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _told(batch, turn, cursor)
+            del batch  # while deltas gather, nothing of the wire is held
             for told in events:
                 yield told
             if malformed:
@@ -150,11 +151,10 @@ def _told(
 
 
 async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived."""
+    """Yield the events of each piece of the body that arrived, and keep neither."""
     decoder = EventStreamDecoder()
-    async with aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            yield decoder.feed(chunk)
+    while not answer.is_read:
+        yield decoder.feed(await answer.read_any())
     yield decoder.close()
 
 

@@ -37,6 +37,7 @@ class Answer:
         self._response = response
         self._deadlines = deadlines
         self._broke = False
+        self.is_read = False
 
     @property
     def is_stream(self) -> bool:
@@ -50,21 +51,24 @@ class Answer:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self._read_any():
+        while chunk := await self.read_any():
             yield chunk
 
-    async def _read_any(self) -> bytes:
+    async def read_any(self) -> bytes:
+        """Return what has arrived of the body; nothing at its end, when `is_read`."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
         try:
             async with scope:
-                return await self._response.content.readany()
+                chunk = await self._response.content.readany()
+            self.is_read = not chunk
+            return chunk
         except NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.passed() from None
             self._broke = True
-        return self._rescued() or await self._read_any()
+        return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
         """Return what arrived before the connection broke.

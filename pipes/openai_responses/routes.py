@@ -50,8 +50,9 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
-    proxies = getproxies()
-    return proxies.get(parts.scheme) or proxies.get("all")
+    return proxy

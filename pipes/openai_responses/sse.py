@@ -6,7 +6,6 @@ image easily passes a megabyte, which is why the line reader of aiohttp cannot b
 (responses-api.md §3).
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -66,10 +65,11 @@ class EventStreamDecoder:
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._fragments.append(lines.pop())
-        return list(self._dispatched(lines))
+        return self._dispatched(lines)
 
-    def _dispatched(self, lines: list[bytes]) -> Iterator[ServerSentEvent]:
-        """Yield the events that a blank line among `lines` ends."""
+    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        """Return the events that a blank line among `lines` ends."""
+        events = []
         for line in lines:
             field, _, value = line.partition(b":")
             if field == b"data":
@@ -80,6 +80,7 @@ class EventStreamDecoder:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
                     text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    yield ServerSentEvent(name, text)
+                    events.append(ServerSentEvent(name, text))
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields carry nothing we act on
+        return events

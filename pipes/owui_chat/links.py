@@ -16,13 +16,14 @@ LINK = re.compile(
 )
 """A Markdown link, with the parentheses that stand directly around it."""
 
-_UNFINISHED_LINK = (
-    rf"\(?\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
-    rf"|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+# Every alternative begins with one plain character: `re` then passes over all others
+# three times as fast.
+_BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
+_UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+_BEGUN_TRACKING = (
+    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
-_UNFINISHED_TRACKING = (
-    "[?&]" + "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED)
-) + r"\Z"
+_UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")

@@ -1,6 +1,6 @@
-"""Print every table of the benchmarks, one after the other.
+"""Print every table of the benchmarks, one after the other, and all goals at the end.
 
-python scripts/bench/all.py             all of them, in about ten minutes
+python scripts/bench/all.py             all of them, in about six minutes
 python scripts/bench/all.py --quick     tiny sizes, to see that they run
 
 Each is a program of its own, which can be run alone. docs/benchmarks.md holds a run.
@@ -27,9 +27,18 @@ class Bench:
     quick: str
 
 
+@dataclass(frozen=True)
+class Ran:
+    """Whether a program ended well, and what it said of its goals."""
+
+    succeeded: bool
+    goals: tuple[str, ...]
+
+
+GOAL = "Goal: "
 BENCHES = (
     Bench("stream.py", "CPU per delta", "--deltas 50 --rounds 1"),
-    Bench("inside.py", "CPU inside Open WebUI", "--deltas 50 --rounds 1"),
+    Bench("inside.py", "Inside Open WebUI", "--deltas 50 --rounds 1 --firsts 1"),
     Bench("wire.py", "From pipe() to the wire", "--turns 1 3 --rounds 1"),
     Bench("load.py", "Memory per stream", "--streams 5 --deltas 20 --rounds 2"),
     Bench("loading.py", "Loading the built files", "--rounds 1"),
@@ -46,7 +55,12 @@ def main() -> int:
     given = parser.parse_args()
     chosen = [one for one in BENCHES if one.program not in given.without]
     print(heading(), flush=True)
-    return max(run(one, given.quick) for one in chosen)
+    done = [run(one, given.quick) for one in chosen]
+    print("\n== Goals\n")
+    for bench, ran in zip(chosen, done, strict=True):
+        for goal in ran.goals or ("no goal" if ran.succeeded else "FAILED",):
+            print(f"  {bench.program:14}{goal}")
+    return 0 if all(ran.succeeded for ran in done) else 1
 
 
 def heading() -> str:
@@ -55,14 +69,19 @@ def heading() -> str:
     return f"{today}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def run(bench: Bench, quick: bool) -> int:
-    """Run one program under a heading; 1 if it failed."""
+def run(bench: Bench, quick: bool) -> Ran:
+    """Run one program under a heading; what it prints is shown as it comes."""
     print(f"\n== {bench.question} ({bench.program})\n", flush=True)
     arguments = bench.quick.split() if quick else []
-    done = subprocess.run(
-        [sys.executable, HERE / bench.program, *arguments], check=False
-    )
-    return 1 if done.returncode else 0
+    goals = []
+    command = [sys.executable, str(HERE / bench.program), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout
+        for line in program.stdout:
+            print(line, end="", flush=True)
+            if line.strip().startswith(GOAL):
+                goals.append(line.strip().removeprefix(GOAL))
+    return Ran(program.returncode == 0, tuple(goals))
 
 
 if __name__ == "__main__":

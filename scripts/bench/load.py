@@ -1,6 +1,6 @@
 """Put one pipe under load: many streams at once, again and again, nothing left behind.
 
-python scripts/bench/load.py      200 streams of 500 deltas, 10 times: four minutes
+python scripts/bench/load.py      200 streams of 500 deltas, 5 times: two minutes
 
 First one round as it is: the memory a stream takes, and the CPU a delta costs. Then
 many rounds in which Python's memory is traced, which doubles the CPU: after each, what
@@ -52,7 +52,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--streams", type=int, default=200, help="open at once")
     parser.add_argument("--deltas", type=int, default=500, help="in an answer")
-    parser.add_argument("--rounds", type=int, default=10, help="of all streams")
+    parser.add_argument("--rounds", type=int, default=4, help="of all streams")
     parser.add_argument("--pause", type=float, default=20.0, help="ms before a delta")
     given = parser.parse_args()
     load = Load(given.streams, given.deltas, given.pause)

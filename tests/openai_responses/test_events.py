@@ -195,6 +195,9 @@ def test_name_on_the_event_line() -> None:
         "null",
         "[]",
         '"text"',
+        '{"type": "response.queued"} and more',
+        '{"type": "response.queued"}{}',
+        '\ufeff{"type": "response.queued"}',
         "1" * 5000,
         "[" * 100_000,
         '{"type": "response.output_text.delta"}',
@@ -260,6 +263,18 @@ def test_any_text_is_an_event_or_malformed(text: str) -> None:
     """The same for what is no JSON at all."""
     with suppress(MalformedEvent):
         assert isinstance(parse_event(ServerSentEvent("", text)), StreamEvent)
+
+
+@pytest.mark.parametrize("blank", [" ", "\t\n\r "])
+def test_blank_around_an_event(blank: str) -> None:
+    """What JSON lets stand around a value is no part of it; no other blank is."""
+    text = '{"type": "response.queued"}'
+
+    assert parse_event(ServerSentEvent("", blank + text + blank)) == Unknown(
+        "response.queued"
+    )
+    with pytest.raises(MalformedEvent):
+        parse_event(ServerSentEvent("", f"{text}\u00a0"))
 
 
 @pytest.mark.parametrize(

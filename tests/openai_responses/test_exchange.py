@@ -1,6 +1,7 @@
 """One attempt: what is sent, and what its answer tells a turn."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
@@ -21,6 +22,7 @@ from openai_responses.errors import (
 from openai_responses.exchange import Limits, Line, exchange
 from openai_responses.request import ResponsesRequest
 from openai_responses.run_events import RunEvent
+from openai_responses.sse import ServerSentEvent
 from openai_responses.transport import Connections
 from openai_responses.turn import Turn
 from run_log import log_of
@@ -208,7 +210,7 @@ class Teller:
                 "delta": text,
             },
             "summary",
-            2.5,  # reasoning waits for a fifth of it
+            5,  # reasoning waits for a tenth of it
         ),
     ],
 )
@@ -233,6 +235,23 @@ async def test_deltas_are_joined_by_time(
             teller.stop()
             rest = [event async for event in events]
     assert log_of(rest)[-1:] == ["turn completed"]
+
+
+async def test_nothing_of_the_wire_is_held_while_deltas_gather(
+    connections: Connections,
+) -> None:
+    """Two hundred streams that wait would hold what each of them has read already."""
+    teller = Teller()
+    teller.say(wire.added(wire.message_item()), wire.text_delta("a word of its own"))
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
+        events = attempt(connections, upstream.endpoint, Turn(), Limits())
+        async with aclosing(events):
+            await anext(events)
+            shown = await anext(events)
+            held = [one for one in gc.get_objects() if type(one) is ServerSentEvent]
+            assert log_of([shown]) == ["0 text 0: a word of its own"]
+            assert not [one for one in held if "a word of its own" in one.data]
+            teller.stop()
 
 
 async def test_deltas_are_not_joined_without_a_window(
