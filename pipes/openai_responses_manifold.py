@@ -10586,8 +10586,8 @@ class ToolValves(BaseModel):
         default="",
         description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
         "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
-        "setting in the chat's controls counts. It holds for calls that the pipe runs, "
-        "not for those that are left to Open WebUI.",
+        "setting in the chat's controls counts. Where calls are left to "
+        "Open WebUI, `deny` leaves the tool out, and the other rules do not count.",
     )
     AUTO_NATIVE_TOOLS: bool = Field(
         default=False,
@@ -10697,6 +10697,23 @@ def approver_of(
         ask=_ask_through(event_call) if event_call else None,
         log=log,
     )
+
+
+def not_for_the_host(
+    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
+) -> frozenset[str]:
+    """Return the names of those of the host's `tools` that it must not be left to run.
+
+    It knows nothing of our rules, so what they deny is not offered to the model; nor is
+    the builtin tool that runs any other by its name (utils/tool_search.py).
+    """
+    judge = Approver(read_rules(valves.TOOL_APPROVAL))
+    denied = {name for name in tools if judge.rule_for(name) == "deny"}
+    if not denied:
+        return frozenset()
+    passing_on = "builtin:call_tool"
+    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
+    return frozenset(denied | others)
 
 
 def _ask_through(event_call: EventCall) -> Ask:
@@ -12799,10 +12816,12 @@ def offered_tools(
     model: ResolvedModel,
     valves: Valves,
     hosted: HostedTools = NO_HOSTED_TOOLS,
+    withheld: Collection[str] = (),
 ) -> Offered:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
-    A tool that the host or a filter describes takes the place of ours of its kind.
+    A tool that the host or a filter describes takes the place of ours of its kind; the
+    `withheld` ones are left out.
     Raises InvalidRequest for a tool without a name and for a choice that names none.
     """
     groups = [body.get(key) for key in ("tools", "extra_tools")]
@@ -12811,7 +12830,8 @@ def offered_tools(
     if not model.facts.functions:
         own = []
     tools = merged_tools(hosted.items, own)
-    tools = [tool for tool in tools if tool.get("name") not in hosted.replaced]
+    left_out = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in left_out]
     if not tools:
         return Offered()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
@@ -12925,7 +12945,18 @@ def _body(asked: Asked, choice: object, verbosity: str) -> dict[str, Any]:
 def _tools(asked: Asked, model: ResolvedModel) -> Offered:
     features = asked.around.metadata.get("features")
     hosted = hosted_tools(asked.valves, asked.user_valves, features, model)
-    return offered_tools(asked.body, model, asked.valves, hosted)
+    offered = offered_tools(asked.body, model, asked.valves, hosted)
+    if _runs_calls(asked, offered):
+        return offered
+    withheld = not_for_the_host(asked.valves, asked.around.tools)
+    return offered_tools(asked.body, model, asked.valves, hosted, withheld)
+
+
+def _runs_calls(asked: Asked, offered: Offered) -> bool:
+    """Say whether calls are run here, as none of them has to be left to others."""
+    known = offered.names.known
+    ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    return ours and all(name in asked.around.tools for name in known)
 
 
 def _settings(
@@ -12986,8 +13017,7 @@ async def _history(
 
 def _toolset(asked: Asked, offered: Offered) -> Toolset:
     """Return what runs the calls here, unless others have to run one of them."""
-    around, valves, known = asked.around, asked.valves, offered.names.known
-    ours = valves.TOOL_EXECUTION == "pipe" and bool(known)
+    around, valves = asked.around, asked.valves
     log = partial(asked.log.line, "DEBUG")
     approver = approver_of(valves, around.metadata, around.event_call, log)
     tools = HostTools(around, offered.names, asked.threads)
@@ -12996,7 +13026,7 @@ def _toolset(asked: Asked, offered: Offered) -> Toolset:
         tools,
         approver,
         log,
-        runs_calls=ours and all(name in around.tools for name in known),
+        runs_calls=_runs_calls(asked, offered),
     )
 
 

@@ -26,7 +26,7 @@ from owui_chat.stored import Record
 from owui_chat.tool_images import with_tool_images
 from owui_manifold.accounts import asked_endpoint
 from owui_manifold.chosen_model import choice_for
-from owui_manifold.consent import approver_of
+from owui_manifold.consent import approver_of, not_for_the_host
 from owui_manifold.defaults import default_parameters
 from owui_manifold.files import with_documents
 from owui_manifold.host import require_floor, user_model
@@ -104,7 +104,18 @@ def _body(asked: Asked, choice: object, verbosity: str) -> dict[str, Any]:
 def _tools(asked: Asked, model: ResolvedModel) -> Offered:
     features = asked.around.metadata.get("features")
     hosted = hosted_tools(asked.valves, asked.user_valves, features, model)
-    return offered_tools(asked.body, model, asked.valves, hosted)
+    offered = offered_tools(asked.body, model, asked.valves, hosted)
+    if _runs_calls(asked, offered):
+        return offered
+    withheld = not_for_the_host(asked.valves, asked.around.tools)
+    return offered_tools(asked.body, model, asked.valves, hosted, withheld)
+
+
+def _runs_calls(asked: Asked, offered: Offered) -> bool:
+    """Say whether calls are run here, as none of them has to be left to others."""
+    known = offered.names.known
+    ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    return ours and all(name in asked.around.tools for name in known)
 
 
 def _settings(
@@ -165,8 +176,7 @@ async def _history(
 
 def _toolset(asked: Asked, offered: Offered) -> Toolset:
     """Return what runs the calls here, unless others have to run one of them."""
-    around, valves, known = asked.around, asked.valves, offered.names.known
-    ours = valves.TOOL_EXECUTION == "pipe" and bool(known)
+    around, valves = asked.around, asked.valves
     log = partial(asked.log.line, "DEBUG")
     approver = approver_of(valves, around.metadata, around.event_call, log)
     tools = HostTools(around, offered.names, asked.threads)
@@ -175,5 +185,5 @@ def _toolset(asked: Asked, offered: Offered) -> Toolset:
         tools,
         approver,
         log,
-        runs_calls=ours and all(name in around.tools for name in known),
+        runs_calls=_runs_calls(asked, offered),
     )

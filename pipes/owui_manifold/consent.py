@@ -30,6 +30,23 @@ def approver_of(
     )
 
 
+def not_for_the_host(
+    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
+) -> frozenset[str]:
+    """Return the names of those of the host's `tools` that it must not be left to run.
+
+    It knows nothing of our rules, so what they deny is not offered to the model; nor is
+    the builtin tool that runs any other by its name (utils/tool_search.py).
+    """
+    judge = Approver(read_rules(valves.TOOL_APPROVAL))
+    denied = {name for name in tools if judge.rule_for(name) == "deny"}
+    if not denied:
+        return frozenset()
+    passing_on = "builtin:call_tool"
+    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
+    return frozenset(denied | others)
+
+
 def _ask_through(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card (socket/main.py:1620).
 

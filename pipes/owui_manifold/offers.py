@@ -1,6 +1,6 @@
 """The tools that a request offers to the model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,10 +33,12 @@ def offered_tools(
     model: ResolvedModel,
     valves: Valves,
     hosted: HostedTools = NO_HOSTED_TOOLS,
+    withheld: Collection[str] = (),
 ) -> Offered:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
-    A tool that the host or a filter describes takes the place of ours of its kind.
+    A tool that the host or a filter describes takes the place of ours of its kind; the
+    `withheld` ones are left out.
     Raises InvalidRequest for a tool without a name and for a choice that names none.
     """
     groups = [body.get(key) for key in ("tools", "extra_tools")]
@@ -45,7 +47,8 @@ def offered_tools(
     if not model.facts.functions:
         own = []
     tools = merged_tools(hosted.items, own)
-    tools = [tool for tool in tools if tool.get("name") not in hosted.replaced]
+    left_out = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in left_out]
     if not tools:
         return Offered()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]

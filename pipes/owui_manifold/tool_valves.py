@@ -43,8 +43,8 @@ class ToolValves(BaseModel):
         default="",
         description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
         "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
-        "setting in the chat's controls counts. It holds for calls that the pipe runs, "
-        "not for those that are left to Open WebUI.",
+        "setting in the chat's controls counts. Where calls are left to "
+        "Open WebUI, `deny` leaves the tool out, and the other rules do not count.",
     )
     AUTO_NATIVE_TOOLS: bool = Field(
         default=False,

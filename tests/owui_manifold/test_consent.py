@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.consent import approver_of
+from owui_manifold.consent import approver_of, not_for_the_host
 from owui_manifold.valves import Valves
 
 pytestmark = pytest.mark.asyncio
@@ -126,3 +126,26 @@ async def test_rule_that_is_none_gives_a_sentence() -> None:
     """Before any tool runs."""
     with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
         approver_of(Valves(TOOL_APPROVAL="shell=sometimes"), {}, None)
+
+
+@pytest.mark.parametrize(
+    ("rules", "withheld"),
+    [
+        ("", set()),
+        ("shell=ask", set()),
+        ("other=deny", set()),
+        ("shell=deny", {"shell", "call_tool"}),
+        ("shell=auto, *=deny", {"call_tool", "get_weather"}),
+    ],
+)
+async def test_what_is_denied_is_not_left_to_the_host(
+    rules: str, withheld: set[str]
+) -> None:
+    """Nor what could run it by its name."""
+    tools: dict[str, Json] = {
+        "shell": {"tool_id": "toolkit"},
+        "get_weather": {"tool_id": "toolkit"},
+        "call_tool": {"tool_id": "builtin:call_tool"},
+    }
+
+    assert not_for_the_host(Valves(TOOL_APPROVAL=rules), tools) == withheld
