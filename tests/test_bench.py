@@ -212,12 +212,13 @@ def test_request_that_was_least_cached_is_judged(cached: int, verdict: str) -> N
 
 def test_the_other_benchmarks_run() -> None:
     """One command, a heading and a table for each; nothing fails at tiny sizes."""
-    without = ("stream.py", "inside.py", "load.py", "sandbox.py")
+    without = ("stream.py", "inside.py", "prefix.py", "load.py", "sandbox.py")
     printed = printed_by("all.py", "--quick", "--without", *without)
 
     headings = [line for line in printed.splitlines() if line.endswith(".py)")]
     assert [heading.split("(")[-1] for heading in headings] == [
         "wire.py)",
+        "history.py)",
         "loading.py)",
         "parallel.py)",
     ]
@@ -225,6 +226,7 @@ def test_the_other_benchmarks_run() -> None:
     goals = printed.partition("== Goals\n")[2]
     assert [line.split()[0] for line in goals.split("\n") if line] == [
         "wire.py",
+        "history.py",
         "loading.py",
         "loading.py",
         "parallel.py",

@@ -1,6 +1,6 @@
 """Print every table of the benchmarks, one after the other, and all goals at the end.
 
-python scripts/bench/all.py             all of them, in about six minutes
+python scripts/bench/all.py             all of them, in about eight minutes
 python scripts/bench/all.py --quick     tiny sizes, to see that they run
 
 Each is a program of its own, which can be run alone. docs/benchmarks.md holds a run.
@@ -40,6 +40,8 @@ BENCHES = (
     Bench("stream.py", "CPU per delta", "--deltas 50 --rounds 1"),
     Bench("inside.py", "Inside Open WebUI", "--deltas 50 --rounds 1 --firsts 1"),
     Bench("wire.py", "From pipe() to the wire", "--turns 1 3 --rounds 1"),
+    Bench("history.py", "Building the input of a long chat", "--turns 3 --rounds 1"),
+    Bench("prefix.py", "What the prompt cache has already", "--turns 2"),
     Bench("load.py", "Memory per stream", "--streams 5 --deltas 20 --rounds 2"),
     Bench("loading.py", "Loading the built files", "--rounds 1"),
     Bench("parallel.py", "Five calls at once", "--step 5 --rounds 1"),
