@@ -1,7 +1,8 @@
 """Write the wire bytes of scenarios into files: ``python -m simulator.transcripts DIR``.
 
 One file for each response: ``NAME.sse``, or ``NAME.1.sse`` ``NAME.2.sse`` where tools
-are called, or where a broken stream was resumed. The bytes are the same at every run.
+are called; ``resumed/NAME.sse`` is the rest of a stream that broke. The bytes are the
+same at every run.
 """
 
 import sys
@@ -73,8 +74,8 @@ def transcripts() -> Iterator[tuple[str, bytes]]:
     for name, spec in {**specs, **DRESSED, **BACKGROUND}.items():
         body = BACKGROUND_BODY if name in BACKGROUND else BODY
         texts = [wire_of(answer) for answer in play(spec, body) if answer.http is None]
-        if name in BACKGROUND:
-            texts += [rest for answer in play(spec, body) if (rest := rest_of(answer))]
+        if name in BACKGROUND and (rest := rest_of(next(play(spec, body)))):
+            yield f"resumed/{name}.sse", rest
         for place, text in enumerate(texts, 1):
             yield f"{name}.{place}.sse" if len(texts) > 1 else f"{name}.sse", text
 
@@ -159,10 +160,11 @@ def main(directory: Path) -> None:
     """Write the files that changed, remove those that no scenario makes."""
     directory.mkdir(parents=True, exist_ok=True)
     current = dict(transcripts())
-    for path in directory.glob("*.sse"):
-        if path.name not in current:
+    for path in directory.rglob("*.sse"):
+        if path.relative_to(directory).as_posix() not in current:
             path.unlink()
     for name, text in current.items():
+        (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_bytes(text)
     print(f"{len(current)} transcripts in {directory}")
 

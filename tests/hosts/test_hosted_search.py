@@ -13,6 +13,7 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User
+from owui_chat.remarks import REMARK_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -130,7 +131,8 @@ async def test_numbers_run_on_over_the_rounds_of_tools(
         await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
 
     stored = await tab.message(first)
-    assert "So far: 1963. [1]" in stored["content"]
+    remarks = [item for item in stored["output"] if item["type"] == REMARK_TYPE]
+    assert "So far: 1963. [1]" in remarks[0]["content"][0]["text"]
     assert "Ships were lost [2] in 1963. [1]" in stored["content"]
     urls = [source["source"].get("url") for source in stored["sources"]]
     assert urls[:2] == [PAGES[0], PAGES[2]]

@@ -391,7 +391,7 @@ def _only_id(sim: Simulator) -> str:
 
 async def test_a_server_that_never_comes_back(connections: Connections) -> None:
     """After as many attempts in vain as allowed the answer counts as cut."""
-    stream = _transcript("background-drop.1.sse")
+    stream = _transcript("background-drop.sse")
     async with Upstream(in_turn(breaking(stream), hang_up)) as upstream:
         request = background("Hi")
         events = await report(connections, upstream.endpoint, request, HASTY)
@@ -407,8 +407,8 @@ async def test_a_server_that_never_comes_back(connections: Connections) -> None:
 
 async def test_a_stream_that_cannot_be_read(connections: Connections) -> None:
     """What is no event is asked for again, and once more as a whole."""
-    good, rest = _transcript("background-drop.1.sse"), _transcript(
-        "background-drop.2.sse"
+    good, rest = _transcript("background-drop.sse"), _transcript(
+        "resumed/background-drop.sse"
     )
     garbled = streaming(b"data: {nonsense}\n\n")
     async with Upstream(in_turn(breaking(good), garbled, garbled)) as upstream:
@@ -435,8 +435,8 @@ async def test_a_stream_without_numbers(connections: Connections) -> None:
 
 async def test_the_version_that_azure_wants(connections: Connections) -> None:
     """What BASE_URL asks for stands behind what we ask for."""
-    stream = _transcript("background-drop.1.sse")
-    rest = streaming(_transcript("background-drop.2.sse"))
+    stream = _transcript("background-drop.sse")
+    rest = streaming(_transcript("resumed/background-drop.sse"))
     async with Upstream(in_turn(breaking(stream), rest)) as upstream:
         endpoint = Endpoint(f"{upstream.base_url}?api-version=preview", "sk-upstream-1")
         await report(connections, endpoint, background("Hi"), PATIENT)

@@ -29,9 +29,7 @@ from openai_responses.turn import Turn
 from openai_responses.usage import Usage
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams"
-RESUMED = FOLDER / "background-drop.2.sse"
-"""The rest of a stream that broke: it means nothing by itself."""
-PATHS = sorted(path for path in FOLDER.glob("*.sse") if path != RESUMED)
+PATHS = sorted(FOLDER.glob("*.sse"))
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 
 each_transcript = pytest.mark.parametrize("path", PATHS, ids=[p.stem for p in PATHS])
@@ -203,9 +201,9 @@ def test_endings(name: str) -> None:
 
 def test_a_resumed_stream() -> None:
     """A stream that broke, and the rest of it, come to what a whole one comes to."""
-    broken, rest = FOLDER / "background-drop.1.sse", RESUMED
+    name = "background-drop.sse"
     turn, events = Turn(), list[RunEvent]()
-    for path in (broken, rest):
+    for path in (FOLDER / name, FOLDER / "resumed" / name):
         for event in EventStreamDecoder().feed(path.read_bytes()):
             events += turn.feed(parse_event(event))
     whole = replay([(FOLDER / "background.sse").read_bytes()])

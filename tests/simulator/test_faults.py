@@ -191,7 +191,7 @@ async def test_a_slow_answer_takes_its_time(client: Any) -> None:
     before = loop.time()
     heard = await client.stream("sim:long,deltas=20,delay=10")
 
-    assert loop.time() - before >= 0.2
+    assert loop.time() - before > 0.199
     assert heard.events[-1]["type"] == "response.completed"
 
 

@@ -97,10 +97,15 @@ async def test_running_it_by_hand() -> None:
     assert lines[1].split() == ["key", "sk-simulator-1"]
 
 
+def files_in(folder: Path) -> set[str]:
+    """The names of all transcripts in a folder and in those below it."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*.sse")}
+
+
 def test_the_committed_transcripts_are_current() -> None:
     """tests/streams holds what the scenarios send, byte for byte."""
     expected = dict(transcripts())
-    found = {path.name: path.read_bytes() for path in STREAMS.glob("*.sse")}
+    found = {name: (STREAMS / name).read_bytes() for name in files_in(STREAMS)}
 
     assert sorted(found) == sorted(expected)
     assert [name for name in expected if found[name] != expected[name]] == []
@@ -111,8 +116,7 @@ def test_transcripts_are_written(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "gone.sse").write_bytes(b"old")
     main(tmp_path)
 
-    written = {path.name for path in tmp_path.iterdir()}
-    assert written == {name for name, _ in transcripts()}
+    assert files_in(tmp_path) == {name for name, _ in transcripts()}
     assert "transcripts in" in capsys.readouterr().out
 
 

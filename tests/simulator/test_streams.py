@@ -25,7 +25,7 @@ INCLUDE = ["reasoning.encrypted_content", "web_search_call.action.sources"]
 OUTPUTS = {"function_call", "custom_tool_call"}
 STRANGERS = {"keepalive", "response.aura.delta", "response.rate_limits.updated"}
 TERMINAL = {"response.completed", "response.failed", "response.incomplete", "error"}
-UNFINISHED = {"cut", "drop", "stall", "tool-cut"}
+UNFINISHED = {"cut", "drop", "stall", "tool-cut", "remark-cut"}
 STREAMED = [
     one
     for one in ALL_SCENARIOS
