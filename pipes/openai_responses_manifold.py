@@ -4245,15 +4245,28 @@ class SchemaCheck:
     """Holds values against the parts of one schema.
 
     Where it is `lenient`, the null of a property that may be left out is always fine.
+    What was found is remembered by the objects themselves, so a check must not outlive
+    them.
     """
 
     root: Mapping[str, Any]
     lenient: bool = False
+    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and what is wrong there; nothing if `value` fits `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
+        # A schema can lead to the same part by many ways, and back to where it began.
+        place = (path, id(value), id(node))
+        if place not in self._found:
+            self._found[place] = ""
+            self._found[place] = self._misfit(value, node, path, depth)
+        return self._found[place]
+
+    def _misfit(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
@@ -4375,7 +4388,7 @@ def without_nulls(
 def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
     if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = list(_held_against(value, node, root))
+    forms = _held_against(value, node, root)
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
         return [_cleaned(one, items, root, depth + 1) for one in value]
@@ -4397,13 +4410,24 @@ def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
     }
 
 
-def _held_against(
-    value: Any, node: Any, root: Mapping[str, Any], depth: int = 0
-) -> Iterator[Any]:
-    """Yield the schemas that a value is held against: those of choices as it fits."""
-    if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
-        return
-    yield node
+def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+    """Return the schemas that a value is held against, each once.
+
+    Of choices it is the option that fits.
+    """
+    found: dict[int, Any] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(_parts_of(value, part, root))
+    return list(found.values())
+
+
+def _parts_of(
+    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+) -> list[Any]:
     parts = [referred(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
@@ -4411,8 +4435,7 @@ def _held_against(
         parts += (
             _chosen_option(value, options, root) if isinstance(options, list) else []
         )
-    for part in parts:
-        yield from _held_against(value, part, root, depth + 1)
+    return parts
 
 
 def _chosen_option(

@@ -1,6 +1,6 @@
 """What a model gives a function, held against the function's own schema."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.misfits import DEEPEST_ARGUMENT, SchemaCheck
@@ -42,7 +42,7 @@ def without_nulls(
 def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
     if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = list(_held_against(value, node, root))
+    forms = _held_against(value, node, root)
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
         return [_cleaned(one, items, root, depth + 1) for one in value]
@@ -64,13 +64,24 @@ def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
     }
 
 
-def _held_against(
-    value: Any, node: Any, root: Mapping[str, Any], depth: int = 0
-) -> Iterator[Any]:
-    """Yield the schemas that a value is held against: those of choices as it fits."""
-    if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
-        return
-    yield node
+def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+    """Return the schemas that a value is held against, each once.
+
+    Of choices it is the option that fits.
+    """
+    found: dict[int, Any] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(_parts_of(value, part, root))
+    return list(found.values())
+
+
+def _parts_of(
+    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+) -> list[Any]:
     parts = [referred(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
@@ -78,8 +89,7 @@ def _held_against(
         parts += (
             _chosen_option(value, options, root) if isinstance(options, list) else []
         )
-    for part in parts:
-        yield from _held_against(value, part, root, depth + 1)
+    return parts
 
 
 def _chosen_option(

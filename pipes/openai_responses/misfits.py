@@ -6,7 +6,7 @@ items and choices. Others are the tool's business.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from openai_responses.schema_parts import referred
@@ -37,15 +37,28 @@ class SchemaCheck:
     """Holds values against the parts of one schema.
 
     Where it is `lenient`, the null of a property that may be left out is always fine.
+    What was found is remembered by the objects themselves, so a check must not outlive
+    them.
     """
 
     root: Mapping[str, Any]
     lenient: bool = False
+    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and what is wrong there; nothing if `value` fits `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
+        # A schema can lead to the same part by many ways, and back to where it began.
+        place = (path, id(value), id(node))
+        if place not in self._found:
+            self._found[place] = ""
+            self._found[place] = self._misfit(value, node, path, depth)
+        return self._found[place]
+
+    def _misfit(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mutations import within
 from openai_responses.arguments import argument_complaint, without_nulls
+from openai_responses.tools import responses_tools
 from schema_strategies import VALUES, Schema
 
 NESTED: Schema = {
@@ -176,6 +178,23 @@ def test_a_long_value_is_not_quoted() -> None:
     told = argument_complaint({"x": "z" * 5000}, schema)
     assert told is not None
     assert len(told) < 200
+
+
+@pytest.mark.parametrize("key", ["allOf", "anyOf", "oneOf"])
+@pytest.mark.parametrize("kind", ["object", "string"])
+def test_a_schema_that_refers_to_itself_twice_is_no_trap(key: str, kind: str) -> None:
+    """Followed each time it would take years: a server of tools can send one."""
+    itself = {"$ref": "#/$defs/Loop"}
+    loop = {"type": kind, "properties": {"a": itself}, key: [itself, itself]}
+    schema = {"$defs": {"Loop": loop}, **itself}
+
+    with within(10.0):
+        assert without_nulls({"a": {"a": "b"}}, schema) == {"a": {"a": "b"}}
+        complaint = argument_complaint({"a": {"a": "b"}}, schema)
+        strict = responses_tools([{"name": "f", "parameters": schema}], strict=True)
+
+    assert (complaint or "").startswith("The argument ")
+    assert strict[0]["name"] == "f"
 
 
 def test_a_schema_that_refers_to_itself_ends() -> None:
