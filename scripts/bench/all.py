@@ -1,6 +1,6 @@
 """Print every table of the benchmarks, one after the other, and all goals at the end.
 
-python scripts/bench/all.py             all of them, in about eight minutes
+python scripts/bench/all.py             all of them, in about five minutes
 python scripts/bench/all.py --quick     tiny sizes, to see that they run
 
 Each is a program of its own, which can be run alone. docs/benchmarks.md holds a run.
