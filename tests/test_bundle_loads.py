@@ -240,13 +240,15 @@ def test_import_is_quick(bundle: Bundle) -> None:
     """It costs less CPU than the import of the two libraries that it stands on.
 
     Theirs is read from bytecode, ours compiled. The least of up to fifteen ratios: a
-    busy machine disturbs one part or the other.
+    busy machine disturbs one part or the other. The pipeline, which its server loads
+    once, may cost a quarter more.
     """
+    most = 1.25 if bundle.target.host_class == "Pipeline" else 1.0
     command = [sys.executable, "-c", MEASURE, str(bundle.path)]
 
     ratios = (float(subprocess.check_output(command)) for _ in range(15))
 
-    assert any(ratio < 1 for ratio in ratios)
+    assert any(ratio < most for ratio in ratios)
 
 
 def test_size_stays_pasteable(bundle: Bundle) -> None:
