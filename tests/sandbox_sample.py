@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from marking import require_mark
 from toolbox.bubblewrap import Bubblewrap, interpreters
 from toolbox.inside import INSIDE
 from toolbox.sandbox import SandboxTools
@@ -88,6 +89,7 @@ async def sandboxed(
                 "`apt-get install bubblewrap`, on a kernel that lets users make "
                 "namespaces."
             )
+        require_mark("sandbox")
         yield Chat(tools, log=log)
     finally:
         await tools.close()

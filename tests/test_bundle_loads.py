@@ -20,8 +20,8 @@ from pydantic import BaseModel
 
 from bundle_sample import ROOT
 from bundling.targets import TARGETS, Target
+from hosts.offline import host_python, pipelines_python
 
-HOST = ROOT / ".venv" / "hosts" / "open-webui-0.12.4" / "bin" / "python"
 PIPE = TARGETS[0]
 
 # Run by Open WebUI's interpreter: its loader, its replacements, its editor's Black.
@@ -89,7 +89,6 @@ forms = {
 }
 print(json.dumps({"versions": [pydantic.VERSION, aiohttp.__version__], "forms": forms}))
 """
-OLD_LIBRARIES = ROOT / ".venv" / "hosts" / "pipelines" / "bin" / "python"
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def test_open_webui_loads_the_pipe(bundle: Bundle, tmp_path: Path) -> None:
         Path(home).mkdir()
 
     done = subprocess.run(
-        [str(HOST), "-c", LOAD, str(bundle.path)],
+        [str(host_python()), "-c", LOAD, str(bundle.path)],
         env={"PATH": os.defpath} | OFFLINE | homes,
         cwd=tmp_path,
         capture_output=True,
@@ -188,7 +187,7 @@ def test_loads_the_same_in_both_hosts(bundle: Bundle) -> None:
     assert schemas[0]["properties"]
 
 
-@pytest.mark.host
+@pytest.mark.pipelines
 def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None:
     """Their order on the page, defaults and help: several bases make up one form."""
 
@@ -197,7 +196,7 @@ def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None
         said: dict[str, typing.Any] = json.loads(subprocess.check_output(command))
         return said
 
-    old, new = forms(OLD_LIBRARIES), forms(sys.executable)
+    old, new = forms(pipelines_python()), forms(sys.executable)
 
     assert old["versions"] == ["2.7.1", "3.9.5"]
     assert new["versions"] != old["versions"]

@@ -38,7 +38,7 @@ from hosts.test_tool_rounds import (
 )
 from hosts.users import User
 
-pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+pytestmark = [pytest.mark.oldest, pytest.mark.usefixtures("pipe")]
 
 
 @pytest_asyncio.fixture(scope="module")

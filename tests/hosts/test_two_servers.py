@@ -17,7 +17,7 @@ from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
