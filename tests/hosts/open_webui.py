@@ -119,6 +119,15 @@ class OpenWebUI:
                 await asyncio.sleep(0.1)
         raise BootError(f"Open WebUI did not come up:\n{self.log()[-4000:]}")
 
+    async def crash_and_restart(self) -> None:
+        """Kill the process and start another; people stay signed in."""
+        if self._process is None:
+            raise BootError("The server has not been started.")
+        self._process.kill()
+        self._process.wait()
+        self._launch()
+        await self._ready(time.monotonic() + BOOT_SECONDS)
+
     async def stop(self) -> None:
         """End the process whatever else fails."""
         try:
