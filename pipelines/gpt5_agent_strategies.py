@@ -166,7 +166,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def is_bound(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: Mapping[str, Any]) -> bool:
     """Say whether only those who made `item` can read it."""
     return item_type(item) in ("reasoning", "compaction")
 
@@ -228,7 +228,7 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def without_orphans(items: Iterable[Item]) -> list[Item]:
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
     """Return `items` without half pairs, and without reasoning that led to one.
 
     The API refuses a call without an output and an output without a call; reasoning
@@ -298,31 +298,31 @@ def _text_or_empty(value: object) -> str:
 _READ_FORMS = ("png", "jpeg", "webp")
 
 
-def is_drawing(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is the drawing of a picture."""
     return item_type(item) == "image_generation_call"
 
 
-def has_picture(item: Mapping[str, Any]) -> bool:
+def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that the model can be given back."""
-    held = is_drawing(item) and bool(item.get("result"))
-    return held and picture_form(item) in _READ_FORMS
+    held = is_image_call(item) and bool(item.get("result"))
+    return held and image_format(item) in _READ_FORMS
 
 
-def picture_form(item: Mapping[str, Any]) -> str:
+def image_format(item: Mapping[str, Any]) -> str:
     """Return the format of a drawn picture, such as `png`."""
     return str(item.get("output_format") or "png")
 
 
-def picture_url(item: Mapping[str, Any]) -> str:
+def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as an address that holds it."""
-    kind = {"svg": "svg+xml"}.get(picture_form(item), picture_form(item))
+    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def picture_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message."""
-    part = {"type": "input_image", "detail": "auto", "image_url": picture_url(item)}
+    part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
@@ -358,7 +358,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
     return item_type(item) in (*_NEEDS, "image_generation_call")
 
 
-def is_returned_hosted(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted one that a later request gives back."""
     kind = item_type(item)
     if kind not in _NEEDS or item.get("status") in _UNFINISHED:
@@ -372,10 +372,10 @@ def is_returned_hosted(item: Mapping[str, Any]) -> bool:
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether later turns of a chat get `item` back; an approval is over by then."""
-    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
+    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
 
 
-def without_tools(items: Iterable[Item]) -> list[Item]:
+def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
     The lists of remote servers stay, for they are none; so do pictures, which people
@@ -398,7 +398,7 @@ def is_search(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") in ("web_search", "file_search")
 
 
-def searched_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return what a search looked for, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
@@ -406,7 +406,7 @@ def searched_queries(item: Mapping[str, Any]) -> list[str]:
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def searched_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
     sources = _action(item).get("sources")
     rows = sources if isinstance(sources, list) else []
@@ -420,7 +420,7 @@ def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
     return [tool for tool in tools if tool.get("type") not in refused]
 
 
-def included_by(tools: Sequence[Item]) -> list[str]:
+def include_for(tools: Sequence[Item]) -> list[str]:
     """Return what has to be asked for so that a viewer sees what `tools` did."""
     return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
 
@@ -499,7 +499,7 @@ class ApiError:
 
 
 @dataclass(frozen=True, slots=True)
-class Setback:
+class Failure:
     """A failure before the first event, as far as it says what to do next.
 
     `status` is None where no HTTP answer came, and 200 where the stream began with an
@@ -509,28 +509,28 @@ class Setback:
 
     status: int | None = None
     error: ApiError = field(default_factory=ApiError)
-    after: float | None = None
-    wanted: bool | None = None
+    retry_after: float | None = None
+    should_retry: bool | None = None
 
 
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Setback, request_id: str = "") -> None:
+    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
         """Keep the `setback`, and OpenAI's own id of the request for the log."""
         super().__init__(sentence)
-        self.setback = setback
+        self.failure = setback
         self.request_id = request_id
 
     @property
     def status(self) -> int:
         """The HTTP status."""
-        return self.setback.status or 0
+        return self.failure.status or 0
 
     @property
     def error(self) -> ApiError:
         """What the body said."""
-        return self.setback.error
+        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
@@ -783,7 +783,7 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def setback_sentence(setback: Setback) -> str:
+def failure_status(setback: Failure) -> str:
     """Return what a status line says of a failure that is tried again."""
     if setback.status == 429:
         return "The model's server is busy with this key's requests."
@@ -819,7 +819,7 @@ def api_word(word: str | None) -> str | None:
 # ==== openai_responses.json_input: JSON that people and models wrote, who make mistakes.
 
 
-def typed_object(text: object) -> dict[str, Any] | None:
+def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
@@ -828,9 +828,9 @@ def typed_object(text: object) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def typed_texts(text: str) -> Mapping[str, str] | None:
+def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of a text if its values are texts; nothing typed is {}."""
-    found = typed_object(text.strip() or "{}")
+    found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
     return found
@@ -1181,7 +1181,7 @@ def read_overrides(text: str) -> dict[str, Override]:
     """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
     if not text.strip():
         return {}
-    table = typed_object(text)
+    table = parse_json_object(text)
     if table is None:
         raise InvalidRequest(
             "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
@@ -1190,22 +1190,22 @@ def read_overrides(text: str) -> dict[str, Override]:
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
-def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
+def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     """Understand a name as `resolve_model` does, by what the administrator says first.
 
     An effort at the end of a name of theirs is one, if the model takes it.
     """
     if name in overrides:
-        return _overridden(name, overrides[name])
+        return _apply_override(name, overrides[name])
     base, _, effort = name.rpartition("-")
     if base in overrides and effort in REASONING_EFFORTS:
-        model = _overridden(base, overrides[base])
+        model = _apply_override(base, overrides[base])
         if model.takes_effort(effort):
             return replace(model, effort=effort, name=f"{model.name} ({effort})")
     return resolve_model(name)
 
 
-def _overridden(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
     facts = replace(model.facts, **said.facts)
     if not said.like:
@@ -1217,14 +1217,12 @@ def _overridden(name: str, said: Override) -> ResolvedModel:
 
 def _read_override(model: str, row: object) -> Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
+        raise InvalidRequest(_entry_error(model, "is no JSON object"))
     said = dict(row)
     texts = {key: said.pop(key) for key in ("like", "name") if key in said}
     for key, value in (*texts.items(), *said.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(
-                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
-            )
+            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
     return Override(**texts, facts=said)
@@ -1244,7 +1242,7 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_complaint(model: str, what: str) -> str:
+def _entry_error(model: str, what: str) -> str:
     return (
         f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
         "correct it in the valves."
@@ -1336,7 +1334,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
     if not text.strip():
         return {}
-    table = typed_object(text)
+    table = parse_json_object(text)
     if table is None:
         raise InvalidRequest(_NOT_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
@@ -1445,7 +1443,7 @@ class ItemEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class CallAnswered:
+class ToolOutput:
     """A call got its output; `item` is the input item that gives it to the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
@@ -1458,7 +1456,7 @@ class CallAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnded:
+class ResponseDone:
     """One response ended in an orderly way; `usage` is None when it was not told."""
 
     response_id: str
@@ -1467,7 +1465,7 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Status:
     """Something a person should know while they wait, as a status line.
 
     `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
@@ -1494,7 +1492,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunDone:
     """The last event of every run, however it ended.
 
     `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
@@ -1516,10 +1514,10 @@ RunEvent = (
     | Cited
     | Pictured
     | ItemEnded
-    | CallAnswered
-    | TurnEnded
-    | Noted
-    | RunEnded
+    | ToolOutput
+    | ResponseDone
+    | Status
+    | RunDone
 )
 
 
@@ -1561,7 +1559,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalized_base_url(self.base_url)
+        base = normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
@@ -1569,7 +1567,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -1606,7 +1604,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalized_base_url(text: str) -> str:
+def normalize_base_url(text: str) -> str:
     """Return `text` as the address that paths are appended to.
 
     Takes what people paste: with or without `/v1`, with a slash at the end, or with
@@ -1841,7 +1839,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 def _schema_fields(value: object) -> dict[str, Any]:
     """Return name, schema and what else is said of a JSON schema, given in any form."""
-    read = typed_object(value) if isinstance(value, str) else value
+    read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
     fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
@@ -1976,7 +1974,7 @@ def build_request(
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
         **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
         "reasoning": _reasoning(model, effort, given, settings) or None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
@@ -1987,7 +1985,7 @@ def build_request(
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_complaint(error)) from None
+        raise InvalidRequest(_first_error(error)) from None
     _check_output_tokens(request, model)
     return request
 
@@ -2063,7 +2061,7 @@ def _reasons(model: ResolvedModel, effort: str | None) -> bool:
     return model.facts.reasoning or effort is not None
 
 
-def _first_complaint(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     """Return the first complaint as a sentence, without the value it is about."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
@@ -2081,7 +2079,9 @@ _OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
 
 
-def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
+def dropped_parameters(
+    asked: Mapping[str, Any], request: ResponsesRequest
+) -> list[str]:
     """Return the names that the API does not know, or that the model rejects.
 
     They are the API's own names, `reasoning.effort` for one inside an object.
@@ -2167,7 +2167,7 @@ class RetryPolicy:
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
+    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
 ) -> float | None:
     """Return the seconds to wait before the next attempt; None for no more.
 
@@ -2176,16 +2176,16 @@ def retry_wait(
     if attempt >= policy.max_retries or not _is_retried(setback):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.after is None else setback.after
+    wait = backoff if setback.retry_after is None else setback.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Setback) -> bool:
+def _is_retried(setback: Failure) -> bool:
     words = {setback.error.code, setback.error.type}
     if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
         return False
-    if setback.wanted is not None:
-        return setback.wanted
+    if setback.should_retry is not None:
+        return setback.should_retry
     if setback.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return setback.status in _RETRIED_STATUS or setback.status >= 500
@@ -2210,7 +2210,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 @dataclass(frozen=True, slots=True)
-class Healed:
+class Fallback:
     """A changed request, and what was given up for it.
 
     `cause` is "reasoning", "summary", "stream", "effort" or "servers".
@@ -2221,12 +2221,12 @@ class Healed:
     sentence: str
 
 
-def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without what `error` complains of, if that can be left out."""
-    for cause, heal in _REMEDIES.items():
+    for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
-            return Healed(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, changed, _SENTENCES[cause])
     return None
 
 
@@ -2237,7 +2237,7 @@ def _without_reasoning(
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_bound(item)]
+    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are ours, and the API demands them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
@@ -2302,9 +2302,9 @@ def _about(error: ApiError) -> str:
     return error.param or error.message
 
 
-_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
 
-_REMEDIES: Mapping[str, _Remedy] = {
+_FALLBACKS: Mapping[str, _FallbackRule] = {
     "reasoning": _without_reasoning,
     "summary": _without_summary,
     "stream": _without_stream,
@@ -2419,7 +2419,7 @@ class Cursor:
         self.response_id = ""
         self.last: int | None = None
 
-    def passes(self, event: ServerSentEvent) -> bool:
+    def advance(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it had not come before."""
         # Read a second time: few events of a background run come in a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
@@ -2542,7 +2542,7 @@ StreamEvent = (
 )
 
 
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events` with neighbouring deltas of one text as one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _delta_place):
@@ -2711,7 +2711,7 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
-class Turn:
+class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
@@ -2832,7 +2832,7 @@ class Turn:
         return [
             *events,
             *self.close(),
-            TurnEnded(response_id, event.status, self.usage),
+            ResponseDone(response_id, event.status, self.usage),
         ]
 
     def close(self) -> list[RunEvent]:
@@ -2876,16 +2876,16 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 # ==== openai_responses.transport.connections: Pooled HTTP sessions, and the only module that opens a connection.
 
 
-def read_setback(
+def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Setback:
+) -> Failure:
     """Return the setback of an HTTP answer; `now` in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
-    return Setback(status, error, _asked_wait(headers, now), wanted)
+    return Failure(status, error, _retry_after(headers, now), wanted)
 
 
-def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Return what `retry-after-ms` or `retry-after` asks for, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -3049,7 +3049,7 @@ class Deadlines:
         now = asyncio.get_running_loop().time()
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
-    def leave(self, seconds: float) -> bool:
+    def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
@@ -3066,7 +3066,7 @@ class Deadlines:
         """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))
 
-    def passed(self) -> TimedOut:
+    def timeout_error(self) -> TimedOut:
         """Return the error of the limit that passed."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
@@ -3080,7 +3080,7 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class Answer:
+class HttpResponse:
     """A response whose status is fine and whose body is still on its way."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
@@ -3117,7 +3117,7 @@ class Answer:
             return chunk
         except NETWORK_ERRORS:
             if scope.expired():
-                raise self._deadlines.passed() from None
+                raise self._deadlines.timeout_error() from None
             self._broke = True
         return self._rescued() or await self.read_any()
 
@@ -3131,7 +3131,7 @@ class Answer:
         return content.read_nowait()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Leave what arrives with the operating system for a while.
 
         Otherwise the event loop wakes for every packet, though nobody reads. Where
@@ -3169,7 +3169,7 @@ class Answer:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Setback(self._response.status, error)
+            setback = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), setback, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
@@ -3206,7 +3206,7 @@ class Connections:
         path: str,
         payload: dict[str, Any],
         deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
@@ -3216,12 +3216,12 @@ class Connections:
         async with self._sent(endpoint, path, body, limits) as response:
             if response.status >= 400:
                 raise await _refusal(response, str(payload.get("model", "")))
-            yield Answer(response, limits)
+            yield HttpResponse(response, limits)
 
     @asynccontextmanager
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """Ask for what is at `path` and lend the answer; raises what `post` raises.
 
         No redirection is followed: it would take the key along.
@@ -3229,7 +3229,7 @@ class Connections:
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
                 raise await _refusal(response, "")
-            yield Answer(response, deadlines)
+            yield HttpResponse(response, deadlines)
 
     @asynccontextmanager
     async def _sent(
@@ -3304,7 +3304,7 @@ async def _send(
             )
     except NETWORK_ERRORS as error:
         if scope.expired():
-            raise deadlines.passed() from None
+            raise deadlines.timeout_error() from None
         raise ConnectionFailed(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
@@ -3345,7 +3345,7 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     except (*NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: the status says it
     status = response.status
-    setback = read_setback(status, error, response.headers, unix_seconds())
+    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
     return ApiRefused(sentence, setback, request_id_of(response))
 
@@ -3401,7 +3401,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Client:
     """The way to a server: where it is, over which connections, within which limits."""
 
     endpoint: Endpoint
@@ -3410,8 +3410,11 @@ class Line:
     deadlines: Deadlines
 
 
-async def exchange(
-    request: ResponsesRequest, line: Line, turn: Turn, cursor: Cursor | None = None
+async def stream_response(
+    request: ResponsesRequest,
+    line: Client,
+    turn: ResponseState,
+    cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `turn`, yield what it means.
 
@@ -3423,41 +3426,41 @@ async def exchange(
         payload = strict_payload(payload)
     line.deadlines.start_attempt()
     posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read(posted, line, turn, cursor)) as events:
+    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
         async for event in events:
             yield event
 
 
-async def fetched(
-    path: str, line: Line, turn: Turn, cursor: Cursor
+async def resume_stream(
+    path: str, line: Client, turn: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
     """Ask for what is at `path`: a response, or the rest of its stream.
 
-    Otherwise like `exchange`; a response that is still under way says nothing.
+    Otherwise like `stream_response`; a response that is still under way says nothing.
     """
     line.deadlines.start_attempt()
     asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read(asked, line, turn, cursor)) as events:
+    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
         async for event in events:
             yield event
 
 
-async def _read(
-    sent: AbstractAsyncContextManager[Answer],
-    line: Line,
-    turn: Turn,
+async def _read_response(
+    sent: AbstractAsyncContextManager[HttpResponse],
+    line: Client,
+    turn: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
     async with sent as answer:
         turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_turn_events(answer, line, turn, cursor)) as events:
+        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
             async for event in events:
                 yield event
         await answer.drain()
 
 
-async def _turn_events(
-    answer: Answer, line: Line, turn: Turn, cursor: Cursor | None
+async def _response_events(
+    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of one response, streamed or not."""
     if not answer.is_stream:
@@ -3474,7 +3477,7 @@ async def _turn_events(
             began = asyncio.get_running_loop().time()
             if batch:
                 line.deadlines.event_arrived()
-            events, malformed = _told(batch, turn, cursor)
+            events, malformed = _batch_events(batch, turn, cursor)
             del batch  # while deltas gather, nothing of the wire is held
             for told in events:
                 yield told
@@ -3482,12 +3485,12 @@ async def _turn_events(
                 raise malformed
             if turn.ending:
                 return
-            with answer.held():
-                await _let_deltas_gather(events, began, line.limits.join_seconds)
+            with answer.paused():
+                await _gather_deltas(events, began, line.limits.join_seconds)
 
 
-def _told(
-    batch: list[ServerSentEvent], turn: Turn, cursor: Cursor | None
+def _batch_events(
+    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return what `batch` means, up to the first event that cannot be read.
 
@@ -3498,15 +3501,15 @@ def _told(
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.passes(event):
+            if cursor is None or cursor.advance(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
+    events = [told for event in join_deltas(read) for told in turn.feed(event)]
     return events, malformed
 
 
-async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
+async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
     """Yield the events of each piece of the body that arrived, and keep neither."""
     decoder = EventStreamDecoder()
     while not answer.is_read:
@@ -3514,7 +3517,7 @@ async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None
     yield decoder.close()
 
 
-async def _let_deltas_gather(
+async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
     """Wait for a moment after a delta.
@@ -3534,18 +3537,20 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def followed(
-    request: ResponsesRequest, line: Line, turn: Turn
+async def stream_background(
+    request: ResponsesRequest, line: Client, turn: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
     """Send a background `request`, feed its response to `turn`, yield what it means.
 
-    Raises what `exchange` raises as long as the response has no id; after that only
+    Raises what `stream_response` raises as long as the response has no id; after that only
     ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
     an error, a cancellation or by closing the generator, cancels the response: nobody
     would read what it goes on to cost.
     """
-    following = _Following(line, turn)
-    part = _begun(exchange(request, line, turn, following.cursor), following)
+    following = _BackgroundRun(line, turn)
+    part = _until_named(
+        stream_response(request, line, turn, following.cursor), following
+    )
     try:
         while True:
             error: ResponsesError | None = None
@@ -3559,17 +3564,17 @@ async def followed(
                 break
             wait = following.wait_after(error)
             if following.has_news:
-                yield Noted(_BROKE)
+                yield Status(_BROKE)
             await asyncio.sleep(wait)
             part = following.next_part()
     finally:
-        following.leave()
+        following.abandon()
 
 
-class _Following:
+class _BackgroundRun:
     """What is known of a response, and how to get at the rest of it."""
 
-    def __init__(self, line: Line, turn: Turn) -> None:
+    def __init__(self, line: Client, turn: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
@@ -3611,9 +3616,9 @@ class _Following:
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return fetched(path, self._line, self._turn, self.cursor)
+        return resume_stream(path, self._line, self._turn, self.cursor)
 
-    def let_go(
+    def release(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         """Stop reading `part`, whose `first` event is awaited, once there is an id.
@@ -3634,9 +3639,9 @@ class _Following:
             task.cancel()
         await asyncio.gather(*awaited, return_exceptions=True)
         await part.aclose()
-        self.leave()
+        self.abandon()
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Cancel the response once, unless it is over or not there."""
         named, ended = self.cursor.response_id, self._turn.ending
         if named and not ended and not self._is_left:
@@ -3650,25 +3655,25 @@ class _Following:
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
         """Return how long to wait after a failure; None for a refusal that stands."""
-        setback = error.setback if isinstance(error, ApiRefused) else Setback()
+        setback = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._line.limits.resuming
         return retry_wait(policy, self._failures, setback, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.leave(wait):
+        if not self._line.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
 
 
-async def _begun(
-    part: AsyncGenerator[RunEvent, None], following: _Following
+async def _until_named(
+    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield what `part` does, but do not drop it before the response has an id."""
     first = asyncio.create_task(_first_of(part))
     try:
         event = await asyncio.shield(first)
     except asyncio.CancelledError:
-        following.let_go(part, first)
+        following.release(part, first)
         raise
     async with aclosing(part) as events:
         if event is not None:
@@ -3695,13 +3700,13 @@ class Attempts:
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Line,
+        line: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
         """Count the items of the turn from `first_index` on."""
         self.request = request
-        self.turn = Turn(first_index)
+        self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
         self._line = line
         self._policy = retries
@@ -3713,9 +3718,9 @@ class Attempts:
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield what happens, until there is no more to try."""
         while True:
-            self.turn, self.error = Turn(self._first_index), None
-            sent = followed if self.request.background else exchange
-            answer = sent(self.request, self._line, self.turn)
+            self.response, self.error = ResponseState(self._first_index), None
+            sent = stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._line, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -3723,59 +3728,59 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.leave(self._wait):
+            if note is None or not self._line.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
-        for event in self.turn.close():
+        for event in self.response.close():
             yield event
 
     @property
     def ending(self) -> Ending:
         """How the turn ended."""
-        if self.turn.ending:
-            return self.turn.ending
+        if self.response.ending:
+            return self.response.ending
         if self.error is not None:
-            return ending_of_exception(self.error, self.turn.event_count > 0)
-        return CUT if self.turn.event_count else UNREADABLE
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
 
     @property
     def trace(self) -> Trace:
         """What the log needs to know of the last answer."""
         if not isinstance(self.error, ApiRefused):
-            return self.turn.trace
+            return self.response.trace
         refused = self.error
-        return Trace(refused.request_id, "", refused.setback.status, refused.error)
+        return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
-    def _next(self) -> Noted | None:
+    def _next(self) -> Status | None:
         """Return what to tell before the next attempt; None when there is none."""
-        setback = _setback(self.error, self.turn)
+        setback = _early_failure(self.error, self.response)
         if setback is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = healed(self.request, setback.error)
+        remedy = find_fallback(self.request, setback.error)
         if remedy and remedy.cause not in self._healed:
             self._healed.add(remedy.cause)
             self.request, self._wait = remedy.request, 0.0
-            return Noted(remedy.sentence, remedy.cause)
+            return Status(remedy.sentence, remedy.cause)
         wait = retry_wait(self._policy, self._retries, setback, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
 
 
-def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
     if turn.refusal:
-        return Setback(200, turn.refusal)
+        return Failure(200, turn.refusal)
     if turn.event_count:
         return None
     if isinstance(error, ApiRefused):
-        return error.setback
+        return error.failure
     silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
-    return Setback() if silent or isinstance(error, ConnectionFailed) else None
+    return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -3790,7 +3795,7 @@ def _may_run(error: ResponsesError | None) -> bool:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.setback.wanted
+            told = error.failure.should_retry
             return not told and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)
 
@@ -3811,7 +3816,7 @@ def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def referred(node: Any, root: Mapping[str, Any]) -> Any:
+def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
@@ -3919,14 +3924,14 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     properties and for limits that only a description can tell (`minLength`).
     """
     try:
-        return _Rewriting(schema).result()
+        return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
         return None  # what a server calls a schema need not be one
 
 
-class _Rewriting:
+class _StrictRewrite:
     """One schema on its way to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
@@ -3957,7 +3962,7 @@ class _Rewriting:
             raise NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return nullable(self._strict(rest, depth, is_root))
+            return make_nullable(self._strict(rest, depth, is_root))
         if "allOf" in node:
             return self._strict(self._merged(node), depth, is_root)
         if "$ref" in node:
@@ -3967,7 +3972,7 @@ class _Rewriting:
         return self._plain(node, depth, is_root)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
-        found = referred(node, self._root)
+        found = resolve_reference(node, self._root)
         if found is None:
             raise NotStrict
         if found is self._root:
@@ -3988,10 +3993,10 @@ class _Rewriting:
         """Return an `allOf` as one object, where its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = referred(part, self._root) if _is_reference(part) else part
+            found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
                 raise NotStrict
-            merged = _combined(merged, found)
+            merged = _combine(merged, found)
         return merged
 
     def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
@@ -4005,7 +4010,7 @@ class _Rewriting:
             strict["format"] = node["format"]
         if "const" in node:
             strict["enum"] = [node["const"]]
-        kinds = _kinds(node, strict.get("enum"))
+        kinds = _types_of(node, strict.get("enum"))
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
@@ -4027,7 +4032,7 @@ class _Rewriting:
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else nullable(made)
+            strict[name] = made if name in required else make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -4035,7 +4040,7 @@ class _Rewriting:
         }
 
 
-def nullable(schema: Schema) -> Schema:
+def make_nullable(schema: Schema) -> Schema:
     """Return a strict schema that also allows null."""
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
@@ -4056,7 +4061,7 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)
 
 
-def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     """Return the types of a schema: as it says, or as what it holds tells."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
@@ -4071,7 +4076,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
     """Return both schemas as one; raises NotStrict where they say different things."""
     both = dict(one)
     for key, value in other.items():
@@ -4113,7 +4118,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
-    parts = [referred(node, root)] if "$ref" in node else []
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += node[key] if isinstance(node.get(key), list) else []
     for part in parts:
@@ -4160,7 +4165,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaCheck:
+class SchemaValidator:
     """Holds values against the parts of one schema.
 
     Where it is `lenient`, the null of a property that may be left out is always fine.
@@ -4172,7 +4177,7 @@ class SchemaCheck:
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
-    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and what is wrong there; nothing if `value` fits `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
@@ -4180,17 +4185,17 @@ class SchemaCheck:
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
-            self._found[place] = self._misfit(value, node, path, depth)
+            self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _misfit(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
+    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.misfit(value, referred(node, self.root), path, depth + 1)
-        found = _own_misfit(value, node, path)
+            return self.error(
+                value, resolve_reference(node, self.root), path, depth + 1
+            )
+        found = _own_error(value, node, path)
         if isinstance(value, Mapping):
             found = found or self._in_object(value, node, path, depth)
         if isinstance(value, list):
@@ -4206,7 +4211,7 @@ class SchemaCheck:
             return f"{_joined(path, str(missing[0]))} is missing"
         properties = node.get("properties") or {}
         found = (
-            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
+            self.error(value[name], properties[name], _joined(path, name), depth + 1)
             for name in properties
             if name in value
             and (value[name] is not None or name in required or not self.lenient)
@@ -4217,7 +4222,7 @@ class SchemaCheck:
         self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
     ) -> str:
         found = (
-            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
+            self.error(one, node.get("items"), f"{path}[{place}]", depth + 1)
             for place, one in enumerate(value)
         )
         return next(filter(None, found), "")
@@ -4227,16 +4232,16 @@ class SchemaCheck:
     ) -> str:
         """Hold a value against `allOf`, and against one at least of a choice."""
         for part in node.get("allOf") or ():
-            found = self.misfit(value, part, path, depth + 1)
+            found = self.error(value, part, path, depth + 1)
             if found:
                 return found
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
+        if options and all(self.error(value, o, path, depth + 1) for o in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
 
-def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     """Hold a value against the type of a schema, then against what it may be."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
@@ -4272,22 +4277,22 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """What a server calls a schema need not be one."""
 
 
-def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
     """Return what is wrong with arguments, as a sentence for the model; None if fine.
 
     Nulls that stand for "not given" are fine.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
-    given = without_nulls(arguments, schema)
+    given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaCheck(schema).misfit(given, schema)
+        found = SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
 
 
-def without_nulls(
+def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that stand for "not given".
@@ -4296,18 +4301,18 @@ def without_nulls(
     is a choice, the form that the model chose tells.
     """
     try:
-        return dict(_cleaned(arguments, schema, schema, 0))
+        return dict(_drop_nulls(arguments, schema, schema, 0))
     except _ODD_SCHEMA:
         return dict(arguments)
 
 
-def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
     if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = _held_against(value, node, root)
+    forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_cleaned(one, items, root, depth + 1) for one in value]
+        return [_drop_nulls(one, items, root, depth + 1) for one in value]
     known: dict[str, list[Any]] = {}
     required: set[str] = set()
     for form in forms:
@@ -4315,18 +4320,18 @@ def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaCheck(root)
+    may_be_null = SchemaValidator(root)
     return {
-        name: _cleaned(one, whole.get(name), root, depth + 1)
+        name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in whole
         or name in required
-        or not may_be_null.misfit(None, whole[name])
+        or not may_be_null.error(None, whole[name])
     }
 
 
-def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
     """Return the schemas that a value is held against, each once.
 
     Of choices it is the option that fits.
@@ -4344,7 +4349,7 @@ def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
 def _parts_of(
     value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    parts = [referred(node, root)] if "$ref" in node else []
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         options = node.get(key)
@@ -4358,8 +4363,8 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     """Return the option that a value fits; all of them where it fits none."""
-    check = SchemaCheck(root, lenient=True)
-    fitting = (option for option in options if not check.misfit(value, option))
+    check = SchemaValidator(root, lenient=True)
+    fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
 
@@ -4405,7 +4410,7 @@ _LOOKS_SECRET = re.compile(
 )
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
     A second time changes nothing. Secrets of fewer than six characters are ignored:
@@ -4415,8 +4420,8 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     if known:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
-    return _replaced(_LOOKS_SECRET, text)
+        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
+    return _redact_pattern(_LOOKS_SECRET, text)
 
 
 def header_secrets(value: str) -> list[str]:
@@ -4427,17 +4432,17 @@ def header_secrets(value: str) -> list[str]:
     return [value, *value.split()[1:]]
 
 
-def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted, as one line that no reader of a log obeys.
 
     The words of tools, pages and programs get there: a line end would begin a line that
     nobody wrote, an escape sequence would work in the terminal that shows the log.
     """
-    line = "\\n".join(redacted(text, secrets).splitlines())
+    line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
-def error_place(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Return what a log may say of a foreign exception: its kind, and where it arose.
 
     Its text may quote a header or a prompt.
@@ -4451,13 +4456,11 @@ def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape").decode("ascii")
 
 
-def _replaced(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(
-        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
-    )
+def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
 
 
-def _keeping_the_name(found: re.Match[str]) -> str:
+def _keep_name(found: re.Match[str]) -> str:
     """Return the mark, with what tells the reader which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
@@ -4504,7 +4507,7 @@ class ToolNames:
 
     known: tuple[str, ...] = ()
 
-    def sent(self, name: str) -> str:
+    def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         if _ALLOWED.fullmatch(name):
             return name
@@ -4515,18 +4518,18 @@ class ToolNames:
             if sent not in self.known:
                 return sent
 
-    def original(self, sent: str) -> str:
+    def own_name(self, sent: str) -> str:
         """Return the tool's own name of the one that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
+        return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
         return [self._sent_tool(tool) for tool in tools]
 
     def _sent_tool(self, tool: Item) -> Item:
         if tool.get("type") not in ("function", "custom"):
             return tool
-        return {**tool, "name": self.sent(tool["name"])}
+        return {**tool, "name": self.sent_name(tool["name"])}
 
 
 _MODES = ("auto", "none", "required")
@@ -4553,7 +4556,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") not in _CALLED_BY_NAME
 
 
-def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once: a later one takes an earlier's place.
 
     Functions and custom tools are the same by their name, MCP servers by their label,
@@ -4577,9 +4580,9 @@ def responses_tool_choice(
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
-        wanted = _wanted_by_name(choice, tools, names)
+        wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _wanted(choice, names)
+        wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
     for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
@@ -4587,7 +4590,7 @@ def responses_tool_choice(
     return wanted
 
 
-def later_choice(choice: object) -> object:
+def next_tool_choice(choice: object) -> object:
     """Return what a choice comes to after the first calls; what it forbids stays so."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
@@ -4648,10 +4651,10 @@ def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     return "type", (kind, tool.get("name")) if kind == "namespace" else kind
 
 
-def _wanted_by_name(
+def _choice_by_name(
     choice: str, tools: Sequence[Item] | None, names: ToolNames | None
 ) -> Item:
-    sent = names.sent(choice) if names else choice
+    sent = names.sent_name(choice) if names else choice
     for tool in tools or ():
         if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
             return {"type": tool["type"], "name": sent}
@@ -4661,7 +4664,7 @@ def _wanted_by_name(
     return {"type": "function", "name": sent}
 
 
-def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -4669,12 +4672,12 @@ def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     if kind in _CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
         listed = wanted.get("tools")
         chosen = listed if isinstance(listed, list) else []
         wanted["tools"] = [
-            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
     return wanted
 
@@ -4705,7 +4708,7 @@ class Origin:
     endpoint: str = ""
     account: str = ""
 
-    def may_read(self, maker: Self) -> bool:
+    def can_decrypt(self, maker: Self) -> bool:
         """Say whether we may send reasoning that `maker` produced."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
@@ -4748,7 +4751,7 @@ def remote_name(item: Mapping[str, Any]) -> str:
 
     Open WebUI names the tools of its own MCP servers alike.
     """
-    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
@@ -4786,7 +4789,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "mcp_approval_request"
 
 
-def settled(items: Sequence[Item]) -> list[Item]:
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without the approvals that are over.
 
     One that the model has not acted on yet stays, because the next response does; a
@@ -4826,7 +4829,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
     return item.get("approval_request_id") if _is_response(item) else None
 
 
-def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     """Return `items` with the output of each remote call right behind it.
 
     Calls that ran at the same time stand in the host's order otherwise.
@@ -4883,7 +4886,7 @@ _NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
 """Fields that have to be there even where they are null."""
 
 
-def replayed(item: Item) -> Item:
+def strip_for_replay(item: Item) -> Item:
     """Return `item` as it is given back: without ids, states and absent values.
 
     Those inside the content of a message go too (`logprobs`), and the pages that a
@@ -4891,29 +4894,29 @@ def replayed(item: Item) -> Item:
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
-    if is_returned_hosted(item):
+        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+    if is_host_returned(item):
         kept |= _demanded(item)
     return kept
 
 
-def restated(item: Item) -> list[Item]:
+def replay_items(item: Item) -> list[Item]:
     """Return what stands for a whole output item in later requests, in its order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
-    return [picture_message(item) if has_picture(item) else replayed(item)]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
-def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a turn as the next one of the same run sends it back."""
     going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in restated(item)]
+    return [told for item in going for told in replay_items(item)]
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
     if is_reasoning(item):
         return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
 def _demanded(item: Item) -> Item:
@@ -4944,7 +4947,7 @@ def _new_id(own: str) -> str:
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
-def _replayed_part(part: Item) -> Item:
+def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
@@ -4964,7 +4967,7 @@ class Approver:
     """
 
     rules: Sequence[tuple[str, Approval]] = ()
-    otherwise: Approval = "auto"
+    default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
     log: Callable[[str], object] = field(default=str, compare=False)
 
@@ -4973,12 +4976,12 @@ class Approver:
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
-        return next(fitting, self.otherwise)
+        return next(fitting, self.default_rule)
 
     @property
     def may_ask(self) -> bool:
         """Whether there is a tool, known or not, for which a person is asked."""
-        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
+        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -4999,7 +5002,7 @@ class Approver:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
         except Exception as error:  # whoever cannot be asked has not said yes
-            self.log(f"nobody could be asked about {name}: {error_place(error)}")
+            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
@@ -5023,7 +5026,7 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolResult:
     """What a tool returned.
 
     `output` is for the model: a text, or content parts with pictures. `card` holds
@@ -5041,7 +5044,7 @@ class CallableTools(Protocol):
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call is for, with its arguments.
@@ -5049,10 +5052,10 @@ class CallableTools(Protocol):
         A tool that only passes calls on names another one; None if it names none.
         """
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's, which no limit counts."""
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; whatever it raises is a failure of the tool."""
 
 
@@ -5086,19 +5089,19 @@ class Toolset:
     runs_calls: bool = True
 
 
-def output_of(call: Item, answer: ToolAnswer) -> Item:
+def output_item(call: Item, answer: ToolResult) -> Item:
     """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
-def failed_answer(sentence: str) -> ToolAnswer:
+def tool_error(sentence: str) -> ToolResult:
     """Return the answer of a call that did not succeed, in words for the model."""
-    return ToolAnswer(f"Error: {sentence}", failed=True)
+    return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _ReadyCall:
     """A call that may run: of which tool, with which arguments."""
 
     call_id: str
@@ -5108,21 +5111,21 @@ class _Ready:
 
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     """Run `calls` side by side; yield each with its answer, in their own order.
 
     The order is kept because a host that stores the answers as they come would send
     them in another one next time. Every call is answered exactly once. Closing the
     generator cancels what runs.
     """
-    found = [_checked(call, toolset.tools) for call in calls]
+    found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
     slots = asyncio.Semaphore(toolset.limits.at_once)
     tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
     limited = [
         task
         for one, task in zip(found, tasks, strict=True)
-        if not _is_peoples(one, toolset)
+        if not _is_interactive(one, toolset)
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
@@ -5152,7 +5155,7 @@ class _Clock:
             finally:
                 self._end += self._loop.time() - began
 
-    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
@@ -5165,49 +5168,47 @@ class _Clock:
                 return
 
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
     for task in tasks:
         task.cancel()
 
 
-def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
+def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
     """Return the answer of a task, or what stands for it after the deadline."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
-    return failed_answer(
-        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
-    )
+    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
 
 
-def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
+def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     """Return a call that may run, or the answer that it gets instead."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         told = "its arguments are not valid JSON. Send them again, whole."
-        return failed_answer(f"{name} was not called: {told}")
+        return tool_error(f"{name} was not called: {told}")
     found = _ready_call(call_id, name, arguments, tools)
-    if isinstance(found, ToolAnswer):
+    if isinstance(found, ToolResult):
         return found
-    meant = tools.meant(name, found.arguments)
+    meant = tools.resolve_call(name, found.arguments)
     if meant is None:
-        return failed_answer(f"{name} was not called: it names no tool to call.")
+        return tool_error(f"{name} was not called: it names no tool to call.")
     return _ready_call(call_id, *meant, tools)
 
 
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
-) -> _Ready | ToolAnswer:
+) -> _ReadyCall | ToolResult:
     """Return a call whose arguments are as its tool wants them."""
     schema = tools.parameters(name)
     if schema is None:
-        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
-    complaint = argument_complaint(arguments, schema)
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
-        return failed_answer(f"{name} was not called: {complaint}")
-    return _Ready(call_id, name, without_nulls(arguments, schema))
+        return tool_error(f"{name} was not called: {complaint}")
+    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
 
 
 def _arguments(call: Item) -> object:
@@ -5219,60 +5220,62 @@ def _arguments(call: Item) -> object:
 
 
 async def _answer(
-    found: _Ready | ToolAnswer,
+    found: _ReadyCall | ToolResult,
     toolset: Toolset,
     slots: asyncio.Semaphore,
     clock: _Clock,
-) -> ToolAnswer:
+) -> ToolResult:
     """Run one call once it may, within its limits, unless it is answered already."""
-    if isinstance(found, ToolAnswer):
+    if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
     asks = approver.rule_for(found.name) == "ask"
     async with clock.question() if asks else nullcontext():
         refusal = await approver.refusal(found.call_id, found.name, found.arguments)
     if refusal is not None:
-        return failed_answer(refusal)
-    if _is_peoples(found, toolset):
-        return await _called(found, toolset, None)
+        return tool_error(refusal)
+    if _is_interactive(found, toolset):
+        return await _call_tool(found, toolset, None)
     async with slots:
-        return await _called(found, toolset, toolset.limits.seconds)
+        return await _call_tool(found, toolset, toolset.limits.seconds)
 
 
-async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
+async def _call_tool(
+    ready: _ReadyCall, toolset: Toolset, seconds: float | None
+) -> ToolResult:
     name = ready.name
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _capped(answer, toolset.limits.characters)
+        return _cap_result(answer, toolset.limits.characters)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
             raise
         if isinstance(error, TimeoutError) and scope.expired():
-            return failed_answer(f"{name} did not finish within {seconds:g} s.")
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
         # A tool that ends its process, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return failed_answer(f"{name} failed. Tell the user, or try another way.")
+        return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
+def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
     """Return an answer with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
-        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
+        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
     parts = [
         (
-            {**part, "text": capped_text(part["text"], characters)}
+            {**part, "text": cap_text(part["text"], characters)}
             if isinstance(part.get("text"), str)
             else part
         )
         for part in output
     ]
-    return ToolAnswer(parts, answer.failed, answer.card)
+    return ToolResult(parts, answer.failed, answer.card)
 
 
-def capped_text(text: str, characters: int) -> str:
+def cap_text(text: str, characters: int) -> str:
     """Return `text` with head and tail, and a note of what was cut between them."""
     if len(text) <= characters:
         return text
@@ -5285,12 +5288,12 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
-    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
+    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class McpApproval:
     """What was decided about one request; `refusal` says why it may not be."""
 
     request: Item
@@ -5307,7 +5310,7 @@ class Consent:
         return told | ({"reason": self.refusal} if self.refusal else {})
 
     @property
-    def output(self) -> list[Item]:
+    def items(self) -> list[Item]:
         """What the output of the run grows by: a refused call stands there as one."""
         if self.refusal is None:
             return [self.response]
@@ -5321,19 +5324,21 @@ class Consent:
         """
         if self.refusal is None:
             return []
-        call, output = self.output
+        call, output = self.items
         return [
             ItemStarted(index, call),
             ItemEnded(index, call),
-            CallAnswered(index + 1, output, failed=True),
+            ToolOutput(index + 1, output, failed=True),
         ]
 
 
-async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
+async def ask_mcp_approvals(
+    requests: Sequence[Item], approver: Approver
+) -> list[McpApproval]:
     """Return what the rules, or a person, say of each request, one after the other."""
-    careful = replace(approver, otherwise="ask")
+    careful = replace(approver, default_rule="ask")
     return [
-        Consent(
+        McpApproval(
             request,
             await careful.refusal(
                 str(request.get("id")), remote_name(request), _shown_arguments(request)
@@ -5343,15 +5348,15 @@ async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[C
     ]
 
 
-def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
+def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
     """Return a refusal of each request, about which nobody was asked."""
-    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
+    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
     """Return what a person is shown: the arguments, or their text if they are none."""
     text = str(request.get("arguments") or "{}")
-    arguments = typed_object(text)
+    arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
 
 
@@ -5379,42 +5384,42 @@ async def run(
     refusal is an ending. Cancelling it, or closing the generator, closes the
     connection and cancels the tools.
     """
-    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
-    so_far = _SoFar()
+    so_far = _RunState()
     while True:
         attempts = Attempts(request, line, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
-        so_far.add_turn(attempts)
+        so_far.add_response(attempts)
         if attempts.ending.is_failure:
-            for answered in so_far.broken_off(attempts.turn.output):
+            for answered in so_far.fail_calls(attempts.response.output):
                 yield answered
             break
         if toolset is None:
             break
-        round_ = _Round(attempts.turn.output, toolset, so_far)
-        if not round_.asks:
+        round_ = _ToolRound(attempts.response.output, toolset, so_far)
+        if not round_.has_work:
             break
         with line.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
-        if so_far.is_last_turn or round_.leaves_calls:
+        if so_far.is_last_response or round_.leaves_calls:
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
-    yield RunEnded(
+    yield RunDone(
         attempts.ending,
         so_far.usage,
-        attempts.turn.usage,
+        attempts.response.usage,
         tuple(so_far.output),
         attempts.trace,
     )
 
 
-class _SoFar:
+class _RunState:
     """What the turns of a run have come to."""
 
     def __init__(self) -> None:
@@ -5422,26 +5427,26 @@ class _SoFar:
         self.usage: Usage | None = None
         self.rounds = 0
         self.calls = 0
-        self.is_last_turn = False
+        self.is_last_response = False
 
-    def add_turn(self, attempts: Attempts) -> None:
+    def add_response(self, attempts: Attempts) -> None:
         """Count what a turn brought."""
-        self.output += attempts.turn.output
-        self.usage = add_usage(self.usage, attempts.turn.usage)
+        self.output += attempts.response.output
+        self.usage = add_usage(self.usage, attempts.response.usage)
 
-    def answered(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
         """Add the output of a call; return what tells of it."""
-        item, index = output_of(call, answer), len(self.output)
+        item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
-        return CallAnswered(index, item, answer.failed, answer.card)
+        return ToolOutput(index, item, answer.failed, answer.card)
 
-    def broken_off(self, output: Sequence[Item]) -> list[CallAnswered]:
+    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
         """Answer the calls of a turn that failed: none of them was run."""
         calls = [item for item in output if is_call(item)]
-        return [self.answered(call, _refused(call, _BROKEN_OFF)) for call in calls]
+        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
-class _Round:
+class _ToolRound:
     """The calls and questions of one turn, each of which is answered, in their order.
 
     `outputs` are the answers; `was_limited` says whether a limit kept a call from being
@@ -5449,7 +5454,7 @@ class _Round:
     """
 
     def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
+        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
     ) -> None:
         calls = [item for item in output if is_call(item)]
         self._calls = calls if toolset.runs_calls else []
@@ -5461,7 +5466,7 @@ class _Round:
         self.was_limited = False
 
     @property
-    def asks(self) -> bool:
+    def has_work(self) -> bool:
         """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
@@ -5471,26 +5476,26 @@ class _Round:
             for event in consent.events(len(self._so_far.output)):
                 yield event
             self.outputs.append(consent.response)
-            self._so_far.output += consent.output
+            self._so_far.output += consent.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
-                yield self._told(call, answer)
+                yield self._add_output(call, answer)
         for call in self._calls[allowed:]:
-            yield self._told(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, self._why()))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
-    def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
-        told = self._so_far.answered(call, answer)
+    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+        told = self._so_far.add_output(call, answer)
         self.outputs.append(told.item)
         return told
 
-    async def _consents(self) -> list[Consent]:
+    async def _consents(self) -> list[McpApproval]:
         if self._is_over:
-            return refused_consents(self.requests, _ROUNDS_USED_UP)
-        return await asked_consents(self.requests, self._toolset.approver)
+            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
+        return await ask_mcp_approvals(self.requests, self._toolset.approver)
 
     @property
     def _is_over(self) -> bool:
@@ -5507,12 +5512,12 @@ class _Round:
         return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
-def _refused(call: Item, why: str) -> ToolAnswer:
-    return failed_answer(f"{call.get('name')} {why}")
+def _refused(call: Item, why: str) -> ToolResult:
+    return tool_error(f"{call.get('name')} {why}")
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _SoFar, round_: _Round
+    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
     """Return the request of the next turn: all of this one, and what came of it.
 
@@ -5522,10 +5527,10 @@ def _next_request(
     request = attempts.request
     # A question of the API cannot be answered without the reasoning that led to it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
-    received = given_back(attempts.turn.output, with_reasoning=reasoning)
-    so_far.is_last_turn = round_.was_limited
-    choice = "none" if round_.was_limited else later_choice(request.tool_choice)
-    items = settled([*request.input, *received, *round_.outputs])
+    received = replay_output(attempts.response.output, with_reasoning=reasoning)
+    so_far.is_last_response = round_.was_limited
+    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
@@ -5606,7 +5611,7 @@ def host_event(event: dict[str, Any]) -> Chunk:
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def cited_files(item: Mapping[str, Any]) -> list[Item]:
+def file_citations(item: Mapping[str, Any]) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
@@ -5614,7 +5619,7 @@ def cited_files(item: Mapping[str, Any]) -> list[Item]:
     return list({str(row.get("file_id")): row for row in cited}.values())
 
 
-def addresses_of(text: str, name: str) -> list[str]:
+def container_addresses(text: str, name: str) -> list[str]:
     """Return the addresses in `text` of the file in a container that has this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
@@ -5622,14 +5627,14 @@ def addresses_of(text: str, name: str) -> list[str]:
     ]
 
 
-def made_text(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: Mapping[str, Any]) -> str:
     """Return a text with the addresses and the notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def text_below(card: Mapping[str, Any]) -> str:
+def file_lines(card: Mapping[str, Any]) -> str:
     """Return what a reader gets who has seen the text with its own addresses."""
     links = (card.get("links") or {}).items()
     lines = [
@@ -5665,7 +5670,7 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may go on as a link, or as what tells who searched."""
 
 
-class HeldText:
+class HoldbackBuffer:
     """A text whose end is held back while it may go on as something."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
@@ -5687,17 +5692,17 @@ class HeldText:
         return rest
 
 
-def is_tracked(url: str) -> bool:
+def is_tracked_url(url: str) -> bool:
     """Say whether an address is one that the model's search found."""
     return bool(_TRACKING.search(url))
 
 
-def without_tracking(text: str) -> str:
+def strip_tracking(text: str) -> str:
     """Return a text, or an address, whose links do not tell who searched."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
-def place_without_tracking(text: str, place: int) -> int:
+def strip_tracking_place(text: str, place: int) -> int:
     """Return where a place of `text` is once its links do not tell who searched."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
@@ -5721,7 +5726,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HeldText] = {}
+        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -5735,7 +5740,7 @@ class Citations:
                 return self._grow(event)
             case Cited():
                 self._name(event.annotation)
-            case CallAnswered():
+            case ToolOutput():
                 for key in source_keys(event.card.get("sources", ())):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
             case ItemEnded():
@@ -5753,9 +5758,9 @@ class Citations:
         """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
-            return made_text(self._linked(content), ended.card)
+            return link_files(self._linked(content), ended.card)
         text = "".join(map(self._shown_part, content_parts(content)))
-        return made_text(text, ended.card)
+        return link_files(text, ended.card)
 
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
@@ -5775,21 +5780,21 @@ class Citations:
     def _grow(self, event: Grew) -> str:
         place = (event.index, event.part)
         before = "" if place in self._growing else self.rest(event.index)
-        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
+        held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text with numbers for its links to the pages of a search."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
-        return without_tracking(text)
+        return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
+        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         """Return the number for a link; a label that says something stays."""
-        url, label = without_tracking(link["url"]), link["label"].strip()
+        url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
         if link["open"] or names_site:
@@ -5806,7 +5811,7 @@ class Citations:
         edits: list[_Edit] = [
             (link.start(), link.end(), self._number_of_link(link))
             for link in LINK.finditer(text)
-            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
+            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -5814,7 +5819,7 @@ class Citations:
             is_link = "url" in annotation and any(start in place for place in linked)
             if key and not is_link:
                 edits.append((end, end, f"[{self._number(key)}]"))
-        return without_tracking(_edited(text, edits))
+        return strip_tracking(_apply_edits(text, edits))
 
     def _number(self, key: str) -> int:
         if key not in self._numbers:
@@ -5844,7 +5849,7 @@ def _key(annotation: Item) -> str:
     """Return what makes a source the same; nothing for what is no source."""
     match annotation.get("type"):
         case "url_citation":
-            return without_tracking(str(annotation.get("url") or ""))
+            return strip_tracking(str(annotation.get("url") or ""))
         case "file_citation":
             return str(annotation.get("file_id") or annotation.get("filename") or "")
     return ""
@@ -5866,7 +5871,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _edited(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return `text` with places of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
@@ -5887,19 +5892,19 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
                 annotations.append(_url_citation(annotation, text, before))
-        before += len(without_tracking(text))
+        before += len(strip_tracking(text))
     return annotations
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
     cited: Item = {
-        "url": without_tracking(str(annotation.get("url") or "")),
+        "url": strip_tracking(str(annotation.get("url") or "")),
         "title": str(annotation.get("title") or ""),
     }
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + place_without_tracking(text, place)
+        cited[key] = before + strip_tracking_place(text, place)
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -5907,21 +5912,21 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserMessage:
     """A message that no model wrote: an input message, ready to be sent."""
 
     item: Item
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AssistantText:
     """Text of an assistant's message, as the host gives it back."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolCall:
     """A tool call of an assistant's message: a custom one has an input instead."""
 
     call_id: str
@@ -5931,19 +5936,19 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ToolMessage:
     """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
 
 
-Stretch = Said | Answered | Called | Returned
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
-def read_messages(
+def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[Stretch]]:
+) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the stretches of a chat.
 
     The system messages at the head, in order, are the instructions; later ones stand
@@ -5957,25 +5962,25 @@ def read_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
+    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
     return instructions, stretches
 
 
-def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
     """Yield what one message after the head holds, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
-            yield Said(_input_message("user", content, detail))
+            yield UserMessage(_input_message("user", content, detail))
         case "system" | "developer":
-            yield Said(_input_message("developer", content, detail))
+            yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
             text = _plain_text(content)
             if text.strip():
-                yield Answered(text)
+                yield AssistantText(text)
             yield from _calls(message.get("tool_calls"))
         case "tool":
-            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
             raise InvalidRequest(
                 "A message of this chat has a role that the Responses API does not "
@@ -5983,16 +5988,16 @@ def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
             )
 
 
-def _calls(tool_calls: object) -> Iterator[Called]:
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in tool_calls if isinstance(tool_calls, list) else ():
         wire = call if isinstance(call, Mapping) else {}
         call_id, function, custom = map(wire.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
-            yield Called(str(call_id), str(function.get("name")), arguments)
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
         elif isinstance(custom, Mapping):
             given = str(custom.get("input") or "")
-            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -6062,8 +6067,8 @@ class Paired:
         return content if isinstance(content, str) else ""
 
 
-def paired_messages(
-    stretches: Sequence[Stretch],
+def pair_messages(
+    stretches: Sequence[ChatPart],
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, Paired]:
@@ -6080,12 +6085,12 @@ def paired_messages(
     return dict(zip(reversed(places), chain, strict=False))
 
 
-def users_places(stretches: Sequence[Stretch]) -> list[int]:
+def users_places(stretches: Sequence[ChatPart]) -> list[int]:
     """Return where the messages of the user stand."""
     return [
         place
         for place, stretch in enumerate(stretches)
-        if isinstance(stretch, Said) and stretch.item.get("role") == "user"
+        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
     ]
 
 
@@ -6127,7 +6132,7 @@ _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedText:
     """A piece of text, and the id that the marker in front of it names.
 
     `ulid` is empty for text in front of the first marker, and where another pipe's
@@ -6138,7 +6143,7 @@ class Marked:
     text: str
 
 
-def marker(kind: str, ulid: str) -> str:
+def format_marker(kind: str, ulid: str) -> str:
     """Return the marker as it stands in the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
@@ -6148,27 +6153,27 @@ def has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[Marked]:
+def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
     White space at the ends of a piece is the writer's or the host's, never the
     model's: texts of a model that begin or end with it are kept whole.
     """
     if not any(sign in text for sign in _SIGNS):
-        yield Marked("", text.strip())
+        yield MarkedText("", text.strip())
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:
-            yield Marked(ulid, piece)
+            yield MarkedText(ulid, piece)
         ulid, start = _named(match), match.end()
     piece = text[start:].strip()
     if ulid or piece:
-        yield Marked(ulid, piece)
+        yield MarkedText(ulid, piece)
 
 
-def without_markers(text: str) -> str:
+def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # More than once, because a line of another pipe may only now stand alone.
     while has_marker(text):
@@ -6251,12 +6256,12 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
     to nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in dead_in(value)}
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
-def dead_in(value: object) -> list[str]:
+def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key calls dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
@@ -6267,9 +6272,9 @@ def created_in(value: object) -> int:
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
-def _buried(record: Record) -> Record:
+def _invalidated(record: Record) -> Record:
     """Return a record without what only its makers can read."""
-    rest = tuple(item for item in record.payload if not is_bound(item))
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
 
@@ -6322,7 +6327,7 @@ _STAYS = ("__v", "dead")
 Values = Mapping[str, Any]
 
 
-def tidied(
+def prune(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write anew beside that of the key `own`.
@@ -6341,7 +6346,7 @@ def tidied(
     gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     gone = {key: value for key, value in gone.items() if value != ours[key]}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _pruned(left, most)
+    return gone | _prune_values(left, most)
 
 
 def stored_size(value: object) -> int:
@@ -6362,11 +6367,11 @@ def _without_kept(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _emptied(value: Values) -> dict[str, Any]:
+def _empty_value(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _pruned(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
     """Return the values that get smaller: outputs shortened first, the oldest first."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
@@ -6374,7 +6379,7 @@ def _pruned(values: Values, most: int) -> dict[str, Any]:
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
     oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _emptied):
+    for shrink in (_with_short_outputs, _empty_value):
         for key in oldest:
             if over <= 0:
                 break
@@ -6426,10 +6431,10 @@ def _cut(text: str) -> str:
 
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
 
-REMARK_TYPE = "openai_responses:remark"
+COMMENTARY_TYPE = "openai_responses:remark"
 
 
-def closing_remark(output: Sequence[Item]) -> Item | None:
+def closing_commentary(output: Sequence[Item]) -> Item | None:
     """Return the remark after which nothing is said or done in a run, if it is one.
 
     The same holds for the turn that is the last of a run.
@@ -6444,26 +6449,26 @@ def closing_remark(output: Sequence[Item]) -> Item | None:
     return None
 
 
-def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
     """Return the items of a turn with the texts that the host gives back of them.
 
     `turn` has the text shown of each; that of a remark it does not give back.
     """
-    closing = closing_remark([item for item, _ in turn])
+    closing = closing_commentary([item for item, _ in turn])
     return [
         (item, "" if is_commentary(item) and item != closing else text)
         for item, text in turn
     ]
 
 
-KEPT_TYPE = "openai_responses:kept"
+RECORD_TYPE = "openai_responses:kept"
 
 
-KEPT_ID = "kept_"
+RECORD_ID = "kept_"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecord:
     """A record to store, `value`, named by its id.
 
     `index` is the item of the run whose text it stands in front of, None the end.
@@ -6475,22 +6480,22 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class TurnDetails:
     """The entries of a turn for the `reasoning_details` of its thought."""
 
     details: Sequence[Item]
 
 
-ShownEvent = RunEvent | Kept | Carried
+AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 """What a view is told: of the run, or of what is kept of it."""
 
 
-_Answer = list[Answered | Called | Returned]
+_Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
 """The number of a stretch, and where in its text."""
 
 
-def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that is kept in the outputs of a chat's messages.
 
     The values are those of message keys, under keys that no message has.
@@ -6502,7 +6507,7 @@ def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_runs(
+def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
     """Return the outputs of the branch that ends at `tip`, those of a run together.
@@ -6522,27 +6527,31 @@ def stored_runs(
     return [run for run in [*runs, _output_of(messages.get(more))] if run]
 
 
-def with_kept(
-    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
-) -> list[Stretch]:
+def restore_from_outputs(
+    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+) -> list[ChatPart]:
     """Return a chat with markers for what its `runs` keep.
 
     From the end, because the host may have left out the oldest; a run that is not in
     the chat as it is stored stays as it is.
     """
     waiting = list(runs)
-    answers: list[list[Stretch]] = []
-    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+    answers: list[list[ChatPart]] = []
+    for is_said, group in groupby(
+        reversed(stretches), lambda s: isinstance(s, UserMessage)
+    ):
         part = [*group][::-1]
-        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+        answers.insert(0, part if is_said else _merge_output(part, waiting))
     return [stretch for part in answers for stretch in part]
 
 
-def _with_its_run(
-    part: Sequence[Stretch], waiting: list[Sequence[Item]]
-) -> list[Stretch]:
+def _merge_output(
+    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+) -> list[ChatPart]:
     """Return an answer with the markers of its run, which then no longer waits."""
-    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    answer: _Answer = [
+        stretch for stretch in part if not isinstance(stretch, UserMessage)
+    ]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
@@ -6562,7 +6571,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
     for item in run:
         if is_call_output(item):
             place = max(place, _behind_output(answer, item))
-        elif item_type(item) == REMARK_TYPE:
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif item_type(item) == "message" and (text := _given_text(item)):
             at = _find_text(answer, place, text)
@@ -6577,7 +6586,7 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     """Return where a text stands at `place` or behind it."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, Answered):
+        if isinstance(stretch, AssistantText):
             at = stretch.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
@@ -6586,43 +6595,43 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
     for number, stretch in enumerate(answer):
-        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
     """Return the ids of the calls that both have."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
 def _with_markers(
     answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
-) -> Iterator[Stretch]:
+) -> Iterator[ChatPart]:
     lines: dict[_Place, str] = {}
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
             continue  # its text is gone
         place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
     for number, stretch in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, Answered):
+        if isinstance(stretch, AssistantText):
             yield _with_lines(stretch, here)
         else:
-            yield from map(Answered, here.values())
+            yield from map(AssistantText, here.values())
             yield stretch
     if last := lines.get((len(answer), 0)):
-        yield Answered(last)
+        yield AssistantText(last)
 
 
-def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
     text = answered.text
     for at in sorted(lines, reverse=True):
         text = text[:at] + lines[at] + text[at:]
-    return Answered(text)
+    return AssistantText(text)
 
 
 def _output_of(message: object) -> list[Item]:
@@ -6638,11 +6647,11 @@ def _given_text(item: Item) -> str:
 
 
 def _is_kept(item: Item) -> bool:
-    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
 
 
 def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(KEPT_ID)
+    return _item_id(item).removeprefix(RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -6654,7 +6663,7 @@ def _item_id(item: Item) -> str:
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class ChunkView:
+class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
     Calls that nobody answered are the caller's: they come at the end. Remarks in passing
@@ -6671,33 +6680,33 @@ class ChunkView:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
-        self._held = HeldText(OPEN_TRACKING)
+        self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; nothing is kept for a caller without a chat."""
         match event:
             case ItemStarted() if is_commentary(event.item):
                 self._remarks[event.index] = event.item
             case Grew(kind="text" | "refusal"):
-                shown = without_tracking(self._held.feed(event.text))
+                shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
             case Grew(kind="summary" | "reasoning"):
                 yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_picture(event.item):
-                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if has_image(event.item):
+                yield self._chunk({"images": [chat_image(event.item)]})
             case ItemEnded() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemEnded() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
-            case CallAnswered():
+            case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
-            case RunEnded():
+            case RunDone():
                 yield from self._say(self._held.rest())
-                yield from self._say_closing(closing_remark(event.output))
+                yield from self._say_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
@@ -6707,17 +6716,17 @@ class ChunkView:
             yield from self._say(self._gap(event) + shown)
 
     def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
-        rest = without_tracking(self._held.rest())
+        rest = strip_tracking(self._held.rest())
         if event.index in self._remarks:
             self._remarks[event.index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
-        yield from self._say(text_below(event.card))
+        yield from self._say(file_lines(event.card))
 
     def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
         yield from self._say(rest)
-        length = len(without_tracking(message_text(event.item)))
+        length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
         if cited:
             yield self._chunk({"annotations": cited})
@@ -6725,7 +6734,7 @@ class ChunkView:
     def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
         if remark is not None and remark in self._remarks.values():
             gap = "\n\n" if self._length else ""
-            yield from self._say(gap + without_tracking(message_text(remark)))
+            yield from self._say(gap + strip_tracking(message_text(remark)))
 
     def _say(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -6751,7 +6760,7 @@ class ChunkView:
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
-    def _end(self, event: RunEnded) -> Iterator[Chunk]:
+    def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -6764,9 +6773,9 @@ class ChunkView:
             yield {**self._head, "choices": [], "usage": usage}
 
 
-def chat_picture(item: Item) -> dict[str, Any]:
+def chat_image(item: Item) -> dict[str, Any]:
     """Return a picture in the form that clients of Chat Completions know."""
-    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
+    return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
@@ -6789,7 +6798,7 @@ _GAP = "\n\n"
 
 
 def completion(
-    ended: RunEnded, completion_id: str, created: int, model: str
+    ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
@@ -6815,7 +6824,7 @@ def completion(
     }
 
 
-def completion_text(ended: RunEnded) -> str:
+def completion_text(ended: RunDone) -> str:
     """Return the text of an answer, its messages apart by a blank line.
 
     Remarks in passing are no part of it, unless the run ends with one or nothing else
@@ -6824,18 +6833,18 @@ def completion_text(ended: RunEnded) -> str:
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
-def _messages(ended: RunEnded) -> list[Item]:
+def _messages(ended: RunDone) -> list[Item]:
     found = [item for item in ended.output if item_type(item) == "message"]
-    closing = closing_remark(ended.output)
+    closing = closing_commentary(ended.output)
     told = [i for i in found if not is_commentary(i) or i == closing]
     return told or found
 
 
 def _clean_text(message: Item) -> str:
-    return without_tracking(message_text(message))
+    return strip_tracking(message_text(message))
 
 
-def _annotations(ended: RunEnded) -> list[Item]:
+def _annotations(ended: RunDone) -> list[Item]:
     annotations: list[Item] = []
     before = 0
     for message in _messages(ended):
@@ -6844,18 +6853,18 @@ def _annotations(ended: RunEnded) -> list[Item]:
     return annotations
 
 
-def _message(ended: RunEnded) -> dict[str, Any]:
+def _message(ended: RunDone) -> dict[str, Any]:
     further = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "images": [chat_image(i) for i in ended.output if has_image(i)],
         "tool_calls": _open_calls(ended),
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
 
 
-def _progress(ended: RunEnded) -> str:
+def _progress(ended: RunDone) -> str:
     """Return what was thought and remarked on the way to the answer."""
     answer = _messages(ended)
     steps = [
@@ -6864,10 +6873,10 @@ def _progress(ended: RunEnded) -> str:
         if is_reasoning(item) or (is_commentary(item) and item not in answer)
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
-    return without_tracking(_GAP.join(texts))
+    return strip_tracking(_GAP.join(texts))
 
 
-def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
     """Return the calls that were left to the caller."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
@@ -6883,7 +6892,7 @@ _TURN = "openai_responses.turn"
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedItem:
+class DetailItem:
     """An item as it is sent again.
 
     `shown` is the text that the host has of it, or its length where the item, a
@@ -6895,15 +6904,15 @@ class CarriedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedTurn:
+class DetailTurn:
     """A turn as it came back, with what was noted of it."""
 
-    items: tuple[CarriedItem, ...]
+    items: tuple[DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
 
 
-def turn_details(
+def write_details(
     name: str,
     items: Iterable[tuple[Item, str]],
     origin: Origin,
@@ -6917,7 +6926,7 @@ def turn_details(
     entries = [
         _entry(back, shown)
         for item, shown in items
-        for back in given_back([item], with_reasoning=True)
+        for back in replay_output([item], with_reasoning=True)
     ]
     return [
         {**entry, "format": _FORMAT, "turn": name, "index": place}
@@ -6925,7 +6934,7 @@ def turn_details(
     ]
 
 
-def carried_turns(message: Mapping[str, Any]) -> list[CarriedTurn]:
+def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the turns that a message of the host carries, in their order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
@@ -6971,26 +6980,26 @@ def _is_entry(entry: object) -> bool:
     return entry.get("type") == _TURN
 
 
-def _turn(entries: Sequence[Item]) -> CarriedTurn:
+def _turn(entries: Sequence[Item]) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
     items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
     notes = head.get("notes")
-    return CarriedTurn(
+    return DetailTurn(
         items,
         read_origin(head.get("origin"), ""),
         notes if isinstance(notes, Mapping) else {},
     )
 
 
-def _carried(entry: Item) -> CarriedItem:
+def _carried(entry: Item) -> DetailItem:
     if entry["type"] == _REASONING:
-        return CarriedItem({**entry["item"], "encrypted_content": entry["data"]})
+        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
     shown = entry.get("shown")
-    return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def with_records(
+def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for what they carry, and what those name."""
@@ -7002,11 +7011,11 @@ def with_records(
 class _Stretch:
     """Items of a turn up to a message whose text the host shows, or to the end."""
 
-    items: tuple[CarriedItem, ...]
+    items: tuple[DetailItem, ...]
     origin: Origin
 
     @property
-    def last(self) -> CarriedItem:
+    def last(self) -> DetailItem:
         return self.items[-1]
 
 
@@ -7024,7 +7033,7 @@ class _Reading:
             is_message = isinstance(message, Mapping)  # else the reader says so
             if is_message and message.get("role") == "user":
                 found += self._rest()
-            turns = carried_turns(message) if is_message else []
+            turns = read_details(message) if is_message else []
             found.append(self._message(message, turns) if turns else message)
         return [*found, *self._rest()]
 
@@ -7035,7 +7044,7 @@ class _Reading:
         return [{"role": "assistant", "content": content}] if content else []
 
     def _message(
-        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
+        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
         """Return a message, each of its texts behind the marker of its items."""
         content = message.get("content")
@@ -7059,12 +7068,12 @@ class _Reading:
             shown = text_digest(message_text(stretch.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
-        return marker(record.kind, ulid)
+        return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
+def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
     found: list[_Stretch] = []
-    begun: list[CarriedItem] = []
+    begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
@@ -7088,11 +7097,11 @@ def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
     return [*texts, rest] if rest else texts
 
 
-def _shown_length(carried: CarriedItem) -> int:
+def _shown_length(carried: DetailItem) -> int:
     return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
 
 
-def _own_text(carried: CarriedItem, text: str) -> str:
+def _own_text(carried: DetailItem, text: str) -> str:
     """Return the model's own text where another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
@@ -7111,7 +7120,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "code_interpreter_call"
 
 
-def code_card(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: Mapping[str, Any]) -> Item:
     """Return code and what it printed as the host's own item.
 
     The host runs only code with `attributes` (middleware.py:6133).
@@ -7124,11 +7133,11 @@ def code_card(item: Mapping[str, Any]) -> Item:
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": code_with_output(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
     }
 
 
-def code_with_output(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
     """Return code as the page draws it, with what it printed in a block below.
 
     The page draws the code between two fences, and of the host's `output` nothing
@@ -7139,12 +7148,12 @@ def code_with_output(item: Mapping[str, Any], printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
-def without_code(text: str, item: Mapping[str, Any]) -> str | None:
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
     """Return `text` without what the host put there for kept code.
 
     None where it put nothing: somebody has deleted the card.
     """
-    code = code_card(item)["code"]
+    code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
     before, found, after = text.partition(told) if told else (text, "nothing", "")
     return f"{before}{after}".strip() if found else None
@@ -7160,7 +7169,7 @@ _BLOCK = re.compile(
 )
 
 
-def without_old_blocks(text: str) -> str:
+def strip_old_blocks(text: str) -> str:
     """Return `text` without such blocks; one that is not closed is only text."""
     if _SIGN not in text or "</details>" not in text:
         return text  # and below only what lies before the last end is read, once
@@ -7175,7 +7184,7 @@ _RETURNED_TYPES = frozenset(
 
 
 def build_input(
-    stretches: Iterable[Stretch],
+    stretches: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -7188,11 +7197,11 @@ def build_input(
     its encrypted content and only in front of what it led to.
     """
     items: list[Item] = []
-    run: list[Answered | Called | Returned] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
     for stretch in stretches:
-        if isinstance(stretch, Said):
+        if isinstance(stretch, UserMessage):
             past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else without_tools(past)
+            items += past if with_tools else drop_hosted_tool_items(past)
             items.append(stretch.item)
             run = []
         else:
@@ -7200,12 +7209,12 @@ def build_input(
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: only now, or it would part reasoning from text.
     return [
-        picture_message(item) if has_picture(item) else item
-        for item in without_orphans(with_outputs_beside(since_compaction(items)))
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
     ]
 
 
-def output_item(returned: Returned, before: Iterable[Item]) -> Item:
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
     """Return the input item for what a tool returned; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
@@ -7218,7 +7227,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[Answered | Called | Returned],
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -7232,7 +7241,9 @@ class _RunHistory:
             if piece.ulid in records
         }
         self._waiting = {
-            ulid: [replayed(item) for item in record.payload if _may_return(item)]
+            ulid: [
+                strip_for_replay(item) for item in record.payload if _may_return(item)
+            ]
             for ulid, record in self._records.items()
         }
         self._ulid_of_call = {
@@ -7251,7 +7262,7 @@ class _RunHistory:
         """Take out of the text what the host has there of `code`, if it has."""
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
-                rest = without_code(piece.text, code)
+                rest = remove_code(piece.text, code)
                 if rest is not None:
                     pieces[place] = replace(piece, text=rest)
                     return True
@@ -7262,16 +7273,16 @@ class _RunHistory:
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
-                case Called():
+                case ToolCall():
                     items += self._call(stretch)
-                case Returned():
-                    items.append(output_item(stretch, items))
+                case ToolMessage():
+                    items.append(tool_message_item(stretch, items))
                 case _:
                     for piece in stretch:
                         items += self._piece(piece)
         return items
 
-    def _call(self, call: Called) -> list[Item]:
+    def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its kept bytes, after what was kept in front of it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
@@ -7281,7 +7292,7 @@ class _RunHistory:
                 return self._allowed(ulid, waiting[: place + 1])
         return [_call_item(call)]
 
-    def _piece(self, piece: Marked) -> list[Item]:
+    def _piece(self, piece: MarkedText) -> list[Item]:
         """Return what a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
@@ -7303,15 +7314,15 @@ class _RunHistory:
         if not items:
             return []
         reader = self._reader
-        readable = bool(reader and reader.may_read(self._records[ulid].origin))
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
         return [
             item
             for item in items
-            if not is_bound(item) or (readable and item.get("encrypted_content"))
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
         ]
 
 
-def _call_item(call: Called) -> Item:
+def _call_item(call: ToolCall) -> Item:
     """Return a call of which only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
@@ -7321,17 +7332,17 @@ def _call_item(call: Called) -> Item:
 
 
 def _split(
-    stretch: Answered | Called | Returned,
-) -> list[Marked] | Called | Returned:
-    if isinstance(stretch, Answered):
-        return list(split_at_markers(without_old_blocks(stretch.text)))
+    stretch: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(stretch, AssistantText):
+        return list(split_at_markers(strip_old_blocks(stretch.text)))
     return stretch
 
 
 def _may_return(item: Item) -> bool:
     """Say whether a kept item has a place in a later request."""
     known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_picture(item)
+    return known or has_image(item)
 
 
 def _is_answer(item: Item) -> bool:
@@ -7418,7 +7429,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 def _clean(content: object) -> object:
     if isinstance(content, str):
-        return without_markers(content)
+        return strip_markers(content)
     if not isinstance(content, list):
         return content
     return [_clean_part(part) for part in content]
@@ -7426,14 +7437,14 @@ def _clean(content: object) -> object:
 
 def _clean_part(part: object) -> object:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_markers(part["text"])}
+        return {**part, "text": strip_markers(part["text"])}
     return part
 
 
 # ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
 
 
-def call_card(item: Item) -> Item:
+def call_host_item(item: Item) -> Item:
     """Return a call as the host's own; the text of a custom call is an argument.
 
     A call without a status the host would leave out of the next turn (misc.py:389).
@@ -7445,7 +7456,7 @@ def call_card(item: Item) -> Item:
     return shown
 
 
-def output_card(event: CallAnswered) -> Item:
+def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
     output = event.item["output"]
     parts = [{"type": "input_text", "text": output}]
@@ -7456,13 +7467,13 @@ def output_card(event: CallAnswered) -> Item:
     return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
 
 
-def broken_off_card(call_id: object) -> Item:
+def broken_off_host_item(call_id: object) -> Item:
     """Return the output of a call whose answer broke off before the call was whole."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
-def begun_card(item: Item) -> Item:
+def begun_host_item(item: Item) -> Item:
     """Return an item as it begins: its texts come as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
@@ -7472,11 +7483,11 @@ def begun_card(item: Item) -> Item:
             begun |= {"summary": []}
             begun.pop("content", None)
         case "function_call" | "custom_tool_call":
-            begun = {**call_card(begun), "arguments": ""}
+            begun = {**call_host_item(begun), "arguments": ""}
     return begun
 
 
-def message_card(item: Item, text: str) -> Item:
+def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text: refusals too are there to be read."""
     return {
         **item,
@@ -7487,7 +7498,7 @@ def message_card(item: Item, text: str) -> Item:
     }
 
 
-def reasoning_card(item: Item, seconds: int) -> Item:
+def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return a thought with its texts as one part each, and how long it took."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
@@ -7528,7 +7539,7 @@ _DELTA_TYPES: Mapping[str, str] = {
 }
 
 
-class ShownItems:
+class OutputItems:
     """Makes the events; `items` and `files` hold what the host has stored so far."""
 
     def __init__(self) -> None:
@@ -7554,8 +7565,8 @@ class ShownItems:
     def add_marker(self, marker: str) -> Iterator[Chunk]:
         """Yield a message of its own for items that no text followed."""
         place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self.begin(begun_card(item))
+        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
@@ -7574,7 +7585,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 class OpenCalls:
     """Closes the cards of one run's calls."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the items that the cards are among."""
         self._shown = shown
         self._places: dict[object, int] = {}
@@ -7583,41 +7594,43 @@ class OpenCalls:
         """Note a call that begins at a place."""
         self._places[call.get("call_id")] = place
 
-    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
+    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call, as the host would store it (middleware.py:5837)."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
-        yield from self._shown.add(output_card(event))
+        yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
         """Yield an end for the calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
-            yield from self._shown.add(broken_off_card(call_id))
+            yield from self._shown.add(broken_off_host_item(call_id))
         self._places = {}
 
     def _closed(self, place: int, status: str) -> Chunk:
         return self._shown.end(place, {**self._shown.items[place], "status": status})
 
 
-class KeptCards:
+class RecordItems:
     """Puts into one message's output what is kept of it."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
         self._carried_to = 0
 
-    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+    def render(
+        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    ) -> Iterator[Chunk]:
         """Yield the events that store it; `places` are those of the run's items."""
-        if isinstance(event, Kept):
+        if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
-    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
         """Yield the events of a record, anew if it was stored before."""
         items = self._shown.items
         if kept.ulid in self._places:
@@ -7627,10 +7640,10 @@ class KeptCards:
         found = places.get(-1 if kept.index is None else kept.index)
         before = "" if found is None else items[found].get("id") or ""
         self._places[kept.ulid] = len(items)
-        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
-    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
         """Yield the turn's thought again, now with its entries, if it has one."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
@@ -7644,12 +7657,12 @@ class KeptCards:
 # ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
 
 
-class Remarks:
+class Commentary:
     """Shows the remarks of one run; `places` are those of their items, by index."""
 
-    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+    def __init__(self, shown: OutputItems, citations: Citations) -> None:
         """Take the items that the remarks are among, and what numbers sources."""
-        self.places: dict[int, int] = {}
+        self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
         self._quoted: dict[int, str] = {}
@@ -7657,15 +7670,15 @@ class Remarks:
         self._ended: dict[int, tuple[Item, str]] = {}
         self._markers: dict[int, tuple[int, str]] = {}
 
-    def show(
+    def render(
         self, event: ItemStarted | Grew | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
         """Yield what an event of a remark is to the host; its marker comes with the end."""
         match event:
             case ItemStarted():
-                self.places[event.index] = len(self._shown.items)
+                self.indexes[event.index] = len(self._shown.items)
                 self._quoted[event.index] = ""
-                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
             case Grew():
                 yield from self._grow(event.index, self._citations.feed(event))
             case ItemEnded():
@@ -7673,10 +7686,10 @@ class Remarks:
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
         """Yield what was held back, and the answer if it was a remark."""
-        for index in self.places.keys() - self._ended.keys():
+        for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
-        closing = closing_remark(output)
+        closing = closing_commentary(output)
         for index, (item, text) in self._ended.items():
             if item == closing:
                 yield from self._become_answer(index, text)
@@ -7689,7 +7702,7 @@ class Remarks:
         """
         if not text:
             return
-        place, before = self.places[index], self._quoted[index]
+        place, before = self.indexes[index], self._quoted[index]
         more = text.replace("\n", "\n> ") if before else _quotation(text)
         self._quoted[index] = before + more
         if len(before + more) < 2 * self._stored.get(index, 0):
@@ -7699,40 +7712,40 @@ class Remarks:
 
     def _whole(self, index: int, status: str) -> Chunk:
         """Return the event that tells the host all that has grown."""
-        place, quoted = self.places[index], self._quoted[index]
+        place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
-            place, _remark_card(self._shown.items[place], quoted, status)
+            place, _commentary_item(self._shown.items[place], quoted, status)
         )
 
     def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
         self._citations.feed(event)
         text = self._citations.shown_text(event)
         self._ended[event.index] = (event.item, text)
-        card = _remark_card(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.places[event.index], card)
+        card = _commentary_item(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.indexes[event.index], card)
         if marker:
             self._markers[event.index] = (len(self._shown.items), marker)
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
         """Yield the remark as a message, behind its marker if it has one."""
-        place = self.places[index]
+        place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
-            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            yield self._shown.end(place, _commentary_item(item, "", "completed"))
             place, marker = self._markers[index]
             item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
 
 
 def _quotation(text: str) -> str:
     return "> " + text.replace("\n", "\n> ") if text else ""
 
 
-def _remark_card(item: Item, text: str, status: str) -> Item:
+def _commentary_item(item: Item, text: str, status: str) -> Item:
     content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
     return {**head, "status": status, "content": content}
 
 
@@ -7743,21 +7756,21 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class PictureCard:
+class ImageHostItem:
     """Shows one picture."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the pictures that this one joins."""
         self._shown = shown
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the picture is to the host."""
         match event:
             case ItemStarted():
                 yield status_chunk("Drawing a picture")
             case Pictured():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(picture_url(sketch))])
+                yield _on_the_page(self._shown, [_file(image_url(sketch))])
             case ItemEnded():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -7780,7 +7793,7 @@ class PictureCard:
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
+def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
     Where a message has several the page would show the last one alone, although the
@@ -7795,7 +7808,7 @@ def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
         yield _on_the_page(shown, [])
 
 
-def _on_the_page(shown: ShownItems, more: list[Item]) -> Chunk:
+def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
     """Return the chunk that puts files on the page alone.
 
     With a choice in it the host would send the page all of it twice (middleware.py:5015).
@@ -7817,21 +7830,21 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class CodeCard:
+class CodeHostItem:
     """Shows one piece of code, what it printed and the pictures it made."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the items that this one joins."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the code is to the host."""
         match event:
             case ItemStarted():
                 card = {
-                    **code_card({**event.item, "code": ""}),
+                    **code_host_item({**event.item, "code": ""}),
                     "status": "in_progress",
                 }
                 yield self._shown.begin(card)
@@ -7839,16 +7852,16 @@ class CodeCard:
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemEnded():
-                yield self._shown.end(self._place, code_card(event.item))
+                yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
                 begun = self._shown.items[self._place]
-                code = code_with_output({"code": "".join(self._code)}, _BROKEN_CODE)
+                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 broken = {**begun, "status": "incomplete", "code": code}
                 yield self._shown.end(self._place, broken)
 
 
-def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
+def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
     """Yield an item that nobody sees where code would be the last of a run.
 
     In its older mode of tools the host takes such code for a request to run it, and
@@ -7861,26 +7874,26 @@ def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
         )
 
 
-class SearchCard:
+class SearchHostItem:
     """Shows one search."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the items that this one joins."""
         self._shown = shown
         self._place = len(shown.items)
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the search is to the host."""
         match event:
             case ItemStarted():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
             case ItemEnded():
                 yield self._shown.end(self._place, _card(event.item))
-                pages = map(without_tracking, searched_pages(event.item))
+                pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
                 if unique:
-                    yield pages_chunk(searched_queries(event.item), unique)
-            case RunEnded():
+                    yield pages_chunk(search_queries(event.item), unique)
+            case RunDone():
                 card = {**self._shown.items[self._place], "status": "incomplete"}
                 yield self._shown.end(self._place, card)
 
@@ -7892,7 +7905,7 @@ def _card(item: Item) -> Item:
     if isinstance(action, dict):
         rest = {k: v for k, v in action.items() if k != "sources"}
         if isinstance(rest.get("url"), str):
-            rest["url"] = without_tracking(rest["url"])
+            rest["url"] = strip_tracking(rest["url"])
         shown["action"] = rest
     return shown
 
@@ -7900,15 +7913,15 @@ def _card(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class RemoteCallCard:
+class McpCallHostItem:
     """Shows one call of a remote server."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the items that this one joins."""
         self._shown = shown
         self._place = len(shown.items)
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the call is to the host."""
         match event:
             case ItemStarted():
@@ -7920,24 +7933,24 @@ class RemoteCallCard:
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
                 yield self._shown.end(self._place, _remote_card(event.item, status))
-                answer = CallAnswered(event.index, remote_output(event.item), failed)
-                yield from self._shown.add(output_card(answer))
-            case RunEnded():
+                answer = ToolOutput(event.index, remote_output(event.item), failed)
+                yield from self._shown.add(output_host_item(answer))
+            case RunDone():
                 call = self._shown.items[self._place]
                 yield self._shown.end(self._place, {**call, "status": "incomplete"})
                 unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = CallAnswered(self._place, unknown, failed=True)
-                yield from self._shown.add(output_card(answer))
+                answer = ToolOutput(self._place, unknown, failed=True)
+                yield from self._shown.add(output_host_item(answer))
 
 
-class RemoteListCard:
+class McpListHostItem:
     """Shows that a server was asked for its tools, in a line."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take nothing: a line joins no items."""
         del shown
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield a line when the server has answered, or has not."""
         if isinstance(event, ItemEnded):
             yield status_chunk(_list_sentence(event.item))
@@ -7955,24 +7968,24 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-class HostedCard(Protocol):
+class HostedItem(Protocol):
     """Shows one item.
 
     It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
     that came first.
     """
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event is to the host."""
 
 
-HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
-    "web_search_call": SearchCard,
-    "file_search_call": SearchCard,
-    "mcp_call": RemoteCallCard,
-    "mcp_list_tools": RemoteListCard,
-    "code_interpreter_call": CodeCard,
-    "image_generation_call": PictureCard,
+HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
+    "web_search_call": SearchHostItem,
+    "file_search_call": SearchHostItem,
+    "mcp_call": McpCallHostItem,
+    "mcp_list_tools": McpListHostItem,
+    "code_interpreter_call": CodeHostItem,
+    "image_generation_call": ImageHostItem,
 }
 """By the type of the item; what has no card is not shown."""
 
@@ -7980,7 +7993,7 @@ HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
 # ==== owui_chat.render.native: Run events as Open WebUI's native events.
 
 
-def closing_line(seconds: float, ended: RunEnded) -> str:
+def closing_line(seconds: float, ended: RunDone) -> str:
     """Return the line, without what nobody told."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
@@ -8011,7 +8024,7 @@ def _money(dollars: float) -> str:
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
-class NativeView:
+class NativeRenderer:
     """Shows one run."""
 
     def __init__(
@@ -8030,11 +8043,11 @@ class NativeView:
         self._now = now
         self._began = now()
         self._citations = Citations(known)
-        self._shown = ShownItems()
-        self._remarks = Remarks(self._shown, self._citations)
+        self._shown = OutputItems()
+        self._remarks = Commentary(self._shown, self._citations)
         self._calls = OpenCalls(self._shown)
-        self._kept = KeptCards(self._shown)
-        self._cards: dict[int, HostedCard] = {}
+        self._kept = RecordItems(self._shown)
+        self._cards: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
@@ -8049,7 +8062,7 @@ class NativeView:
         """Return the event that puts `item` in a place that was shown before."""
         return self._shown.end(place, item)
 
-    def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
         `marker` stands in front of the text that grows, behind a remark that ended, or
@@ -8067,11 +8080,11 @@ class NativeView:
                 yield from self._sources(ended=False)
             case ItemStarted() | Grew() | Pictured() | ItemEnded():
                 yield from self._hosted(event, marker)
-            case CallAnswered():
+            case ToolOutput():
                 yield from self._answered(event)
-            case Noted() | Kept() | Carried():
+            case Status() | StoredRecord() | TurnDetails():
                 yield from self._beside(event)
-            case RunEnded():
+            case RunDone():
                 yield from self._end_run(event, marker)
 
     def _hosted(
@@ -8083,30 +8096,30 @@ class NativeView:
         """
         begins = isinstance(event, ItemStarted) and is_commentary(event.item)
         if not isinstance(event, Pictured) and (
-            begins or event.index in self._remarks.places
+            begins or event.index in self._remarks.indexes
         ):
-            yield from self._remarks.show(event, marker)
+            yield from self._remarks.render(event, marker)
             yield from self._after_item(event)
             return
         if isinstance(event, ItemStarted):
             kind = item_type(event.item)
-            if kind in HOSTED_CARDS:
-                self._cards[event.index] = HOSTED_CARDS[kind](self._shown)
+            if kind in HOSTED_ITEMS:
+                self._cards[event.index] = HOSTED_ITEMS[kind](self._shown)
         card = self._cards.get(event.index)
         if isinstance(event, ItemEnded):
             self._cards.pop(event.index, None)
         if card:
-            yield from card.show(event)
+            yield from card.render(event)
 
-    def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
+    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
         """Yield what is no part of the run's items."""
-        if isinstance(event, Noted):
+        if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
-            places = self._places | self._remarks.places
-            yield from self._kept.show(event, places)
+            places = self._places | self._remarks.indexes
+            yield from self._kept.render(event, places)
 
-    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
         yield from self._calls.answer(event)
         yield from self._sources(ended=True)  # before the numbers that follow
         self._citations.feed(event)
@@ -8117,9 +8130,9 @@ class NativeView:
         for source in self._citations.sources(ended=ended):
             yield host_event({"type": "source", "data": source})
 
-    def _end_run(self, event: RunEnded, marker: str) -> Iterator[Chunk]:
+    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
         for card in self._cards.values():
-            yield from card.show(event)
+            yield from card.render(event)
         for index, place in self._places.items():
             yield from self._more_text(place, self._citations.rest(index))
         yield from self._remarks.end_run(event.output)
@@ -8139,7 +8152,7 @@ class NativeView:
         self._started[event.index] = self._now()
         if is_call(event.item):
             self._calls.note(event.item, place)
-        return self._shown.begin(begun_card(event.item))
+        return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
         if marker:
@@ -8172,12 +8185,12 @@ class NativeView:
                 yield from self._more_text(place, self._citations.feed(event))
                 text = self._citations.shown_text(event)
                 marker = self._markers.get(event.index, "")
-                item = message_card(event.item, marker + text)
+                item = message_host_item(event.item, marker + text)
             case "reasoning":
                 seconds = self._now() - self._started[event.index]
-                item = reasoning_card(event.item, round(seconds))
+                item = reasoning_host_item(event.item, round(seconds))
             case _:
-                item = call_card(event.item)
+                item = call_host_item(event.item)
         yield self._shown.end(place, item)
         yield from self._after_item(event)
 
@@ -8192,7 +8205,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
+def _end_of_run(event: RunDone) -> Iterator[Chunk]:
     if event.usage:
         usage = host_usage(event.usage, event.last_usage, event.cost)
         yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
@@ -12097,7 +12110,7 @@ def read_policy_overrides(text: str) -> dict[str, str]:
     """Return what overrides change, by key; keys that nobody knows are left out."""
     if not text.strip():
         return {}
-    given = typed_object(text)
+    given = parse_json_object(text)
     if given is None:
         return {"extra_policy": text}
     return {key: given[key] for key in (*TAGS, "extra_policy") if _says(given.get(key))}
@@ -12180,7 +12193,7 @@ class Generation:
     is_final: bool
     tool_calls: tuple[Item, ...] = ()
     text_content: str = ""
-    ended: RunEnded = field(kw_only=True)
+    ended: RunDone = field(kw_only=True)
 
 
 class Provider(Protocol):
@@ -12599,7 +12612,7 @@ def metadata_keys(metadata: Metadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def picture_chunks(event: CallAnswered) -> Iterator[Chunk]:
+def picture_chunks(event: ToolOutput) -> Iterator[Chunk]:
     """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -12943,9 +12956,9 @@ class Thoughts:
                 yield from self._messages[event.index].end(event.item)
             case Cited() if event.index in self._messages:
                 pass  # the ended item has it again
-            case Noted():
+            case Status():
                 yield event
-            case TurnEnded() | RunEnded():
+            case ResponseDone() | RunDone():
                 yield from self._close()
                 yield event
             case _:
@@ -12970,7 +12983,7 @@ class Thoughts:
         )
 
     def _show_other(
-        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | CallAnswered
+        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | ToolOutput
     ) -> Iterator[RunEvent]:
         """Yield an event of anything but a message, at its place."""
         if isinstance(event, ItemStarted) and is_call(event.item):
@@ -13050,10 +13063,10 @@ class PlainView:
         self, completion_id: str, created: int, model: str, emits_thoughts: bool
     ) -> None:
         """Take what every chunk repeats."""
-        self._chunks = ChunkView(completion_id, created, model)
+        self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = Thoughts(emits=emits_thoughts)
         self._items: dict[int, Item] = {}
-        self._ended = RunEnded(CUT)
+        self._ended = RunDone(CUT)
         self._metadata: Metadata | None = None
         self._head = {
             "id": completion_id,
@@ -13074,8 +13087,8 @@ class PlainView:
             case _ if not isinstance(event, OwnEvent):
                 for shown in self._thoughts.show(event):
                     self._collect(shown)
-                    yield from self._chunks.show(shown)
-                if isinstance(event, CallAnswered):
+                    yield from self._chunks.render(shown)
+                if isinstance(event, ToolOutput):
                     for chunk in picture_chunks(event):
                         yield {**self._head, **chunk}
 
@@ -13087,9 +13100,9 @@ class PlainView:
 
     def _collect(self, shown: RunEvent) -> None:
         match shown:
-            case ItemEnded() | CallAnswered():
+            case ItemEnded() | ToolOutput():
                 self._items[shown.index] = shown.item
-            case RunEnded():
+            case RunDone():
                 self._ended = shown
 
 
@@ -13119,7 +13132,7 @@ class AgentLog:
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
-        _LOGGER.log(level, "%s %s", self.run_id, redacted_line(text, self._secrets))
+        _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
         """Return a sentence with the id under which the log has this answer."""
@@ -13251,7 +13264,7 @@ def sealed_values(typed: str) -> str:
 
     The names stay legible, so that an administrator can see what is set.
     """
-    given = typed_object(typed)
+    given = parse_json_object(typed)
     if given is None:
         return sealed(typed)
     return json.dumps(
@@ -13732,7 +13745,7 @@ def emits_thoughts(question: Question) -> bool:
     return read_bool("emit_intermediate_thoughts", given)
 
 
-def endpoint_of(valves: Valves) -> Endpoint:
+def build_endpoint(valves: Valves) -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
     key = revealed(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
@@ -13756,7 +13769,7 @@ def endpoint_of(valves: Valves) -> Endpoint:
     )
 
 
-def secrets_of(endpoint: Endpoint) -> list[str]:
+def valve_secrets(endpoint: Endpoint) -> list[str]:
     """Return the texts that must be in no line of the log."""
     secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
     for value in endpoint.extra_headers.values():
@@ -13766,7 +13779,7 @@ def secrets_of(endpoint: Endpoint) -> list[str]:
 
 def _headers(stored: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    given = typed_texts(revealed(stored, "EXTRA_HEADERS"))
+    given = parse_string_map(revealed(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: revealed(v, "EXTRA_HEADERS") for name, v in given.items()}
     raise InvalidRequest(
@@ -13848,9 +13861,7 @@ class Guard:
             arguments = parsed_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = _option_misfit(arguments, schema) or argument_complaint(
-            arguments, schema
-        )
+        misfit = _option_misfit(arguments, schema) or argument_error(arguments, schema)
         if misfit:
             return f"tool arguments validation error: {misfit}"
         return REPEATED if self.has_failed(name, arguments) else None
@@ -13876,7 +13887,7 @@ class Guard:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return what two calls have in common that are the same."""
-        given = without_nulls(arguments, self._schemas(name) or {})
+        given = drop_optional_nulls(arguments, self._schemas(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
@@ -13895,20 +13906,20 @@ class GuardedTools:
         """Return the schema of a tool's arguments."""
         return self._tools.parameters(name)
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the tool that a call is for."""
-        return self._tools.meant(name, arguments)
+        return self._tools.resolve_call(name, arguments)
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        return self._tools.waits_for_people(name)
+        return self._tools.is_interactive(name)
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""
         if self._guard.has_failed(name, arguments):
-            return ToolAnswer(REPEATED, failed=True)
+            return ToolResult(REPEATED, failed=True)
         succeeded = False
         try:
             answer = await self._tools.call(name, arguments)
@@ -13918,7 +13929,7 @@ class GuardedTools:
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
                 raise
             self._log(f"the tool {name} raised {type(error).__name__}: {error}")
-            return ToolAnswer(FAILED, failed=True)
+            return ToolResult(FAILED, failed=True)
         finally:
             if not succeeded:
                 self._guard.note_failure(name, arguments)
@@ -14172,7 +14183,7 @@ def read_answers(messages: Iterable[Message]) -> dict[str, bool]:
     for message in messages:
         for call in filter(_is_ours, tool_calls_of(message)):
             asked[str(call["id"])] = _asked_ids(call)
-        told = typed_object(message.get("content")) or {}
+        told = parse_json_object(message.get("content")) or {}
         given = told.get("answers") if told.get("status") == "answered" else None
         chosen = given if isinstance(given, Mapping) else {}
         for one in asked.pop(str(message.get("tool_call_id")), ()):
@@ -14248,7 +14259,7 @@ def _is_ours(call: Mapping[str, Any]) -> bool:
 def _asked_ids(call: Mapping[str, Any]) -> list[str]:
     function = call.get("function")
     given = function.get("arguments") if isinstance(function, Mapping) else None
-    questions = (typed_object(given) or {}).get("questions")
+    questions = (parse_json_object(given) or {}).get("questions")
     rows = questions if isinstance(questions, list) else []
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
@@ -14387,9 +14398,9 @@ def meant_call(call: Item) -> Item:
     """
     if call.get("name") != DISPATCHER:
         return call
-    given = typed_object(call.get("arguments")) or {}
+    given = parse_json_object(call.get("arguments")) or {}
     name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _DISPATCH_KEYS or typed_object(params) is None:
+    if given.keys() != _DISPATCH_KEYS or parse_json_object(params) is None:
         return call
     return (
         {**call, "name": name, "arguments": params} if isinstance(name, str) else call
@@ -14518,7 +14529,7 @@ ReadFile = Callable[[str], bytes]
 """Gives the bytes of a file that a tool names; raises InvalidRequest."""
 
 
-def tool_answer(result: object, read_file: ReadFile) -> ToolAnswer:
+def tool_answer(result: object, read_file: ReadFile) -> ToolResult:
     """Return the answer for what a tool returned.
 
     Raises InvalidRequest for a file that may not be read, and for one that is none.
@@ -14529,13 +14540,13 @@ def tool_answer(result: object, read_file: ReadFile) -> ToolAnswer:
     parts = _known_parts(content)
     if not parts:
         text = result if isinstance(result, str) else _response(result)
-        return ToolAnswer(text, failed)
+        return ToolResult(text, failed)
     told = [_told_part(part, read_file) for part in parts]
     images = [one.image for one in told if one.image]
     files = [one.file for one in told if one.file]
     card = {"images": images, "files": files}
     text = "\n".join(one.text for one in told)
-    return ToolAnswer(text, failed, {k: v for k, v in card.items() if v})
+    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
 
 
 def _known_parts(value: object) -> list[Mapping[str, Any]]:
@@ -14631,23 +14642,23 @@ class PortTools:
         tool = self._tools.get(name)
         return None if tool is None else tool.args
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the call itself: no tool stands for another."""
         return name, arguments
 
-    def waits_for_people(self, _name: str) -> bool:
+    def is_interactive(self, _name: str) -> bool:
         """Say that no tool's time is a person's."""
         return False
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
             return tool_answer(result, self._read_file)
         except InvalidRequest as refused:
-            return ToolAnswer(f"tool invoke error: {refused}", failed=True)
+            return ToolResult(f"tool invoke error: {refused}", failed=True)
 
 
 def tool_spec(tool: Tool) -> Item:
@@ -14702,7 +14713,7 @@ class Earlier:
 def read_earlier(messages: Sequence[Message]) -> Earlier:
     """Return what the messages since the user's last one tell."""
     run = _since_last_turn(messages)
-    turns = [turn for message in run for turn in carried_turns(message)]
+    turns = [turn for message in run for turn in read_details(message)]
     answers = read_answers(run)
     left = without_questions(run)
     outputs = _outputs(left)
@@ -14722,7 +14733,7 @@ def read_earlier(messages: Sequence[Message]) -> Earlier:
 
 def settled_in_chat(messages: Sequence[Message]) -> Style | None:
     """Return the style of policies that this chat began with, where it is known."""
-    turns = (turn for message in messages for turn in carried_turns(message))
+    turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[Style, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for said in noted for style in styles if style == said), None)
@@ -14743,7 +14754,7 @@ def _outputs(messages: Sequence[Message]) -> dict[str, str]:
 
 
 def _open_turn(
-    turns: Sequence[CarriedTurn],
+    turns: Sequence[DetailTurn],
     outputs: Mapping[str, str],
     answers: Mapping[str, bool],
 ) -> tuple[Item, ...]:
@@ -14754,14 +14765,14 @@ def _open_turn(
     return items if answers and calls and not answered else ()
 
 
-def _usage_of(turns: Sequence[CarriedTurn]) -> Usage | None:
+def _usage_of(turns: Sequence[DetailTurn]) -> Usage | None:
     usage: Usage | None = None
     for turn in turns:
         usage = add_usage(usage, read_noted_usage(turn.notes.get("usage")))
     return usage
 
 
-def _seconds_of(turn: CarriedTurn) -> float:
+def _seconds_of(turn: DetailTurn) -> float:
     seconds = turn.notes.get("seconds")
     return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
 
@@ -14778,7 +14789,7 @@ def _failed_in(
             yield {"name": function.get("name"), "arguments": function.get("arguments")}
 
 
-def _noted_failures(turns: Sequence[CarriedTurn]) -> Iterator[Item]:
+def _noted_failures(turns: Sequence[DetailTurn]) -> Iterator[Item]:
     for turn in turns:
         noted = turn.notes.get("failed")
         for call in noted if isinstance(noted, list) else ():
@@ -14792,7 +14803,7 @@ def _is_failure(text: str) -> bool:
     lowered = text.strip().lower()
     if lowered.startswith(_HOSTS_FAILURES):
         return not lowered.startswith(_NO_FAILURES)
-    return list(typed_object(text) or ()) == ["error"]
+    return list(parse_json_object(text) or ()) == ["error"]
 
 
 # ==== gpt5_agent.preparation: A question to the agent -> what its first round needs.
@@ -14872,17 +14883,17 @@ def _history(
     An answer whose calls are still open stands at the end: it goes on from there.
     """
     closed = _without_last_turn(messages) if earlier.open_turn else messages
-    marked, records = with_records(without_questions(closed))
-    said, stretches = read_messages(marked)
+    marked, records = restore_from_details(without_questions(closed))
+    said, stretches = parse_messages(marked)
     items = build_input(stretches, records, reader)
     maker = earlier.open_origin
-    readable = maker is not None and reader.may_read(maker)
-    return said, [*items, *given_back(earlier.open_turn, with_reasoning=readable)]
+    readable = maker is not None and reader.can_decrypt(maker)
+    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
 
 
 def _without_last_turn(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without what the last that carries a turn carries."""
-    carriers = [place for place, one in enumerate(messages) if carried_turns(one)]
+    carriers = [place for place, one in enumerate(messages) if read_details(one)]
     last = messages[carriers[-1]]
     bare = {k: v for k, v in last.items() if k != "reasoning_details"}
     return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
@@ -14927,17 +14938,17 @@ def _offer(asked: AgentAsked) -> _Offer:
     ours = responses_tools([tool_spec(tool) for tool in asked.own.tools])
     functions = [
         tool
-        for tool in merged_tools(hosts, ours)
+        for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    tools = names.sent_tools(functions)
+    tools = names.rename_tools(functions)
     choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
     return _Offer(tools, names, choice if tools else None)
 
 
 def _host_schemas(offer: _Offer, own: PortTools) -> dict[str, Mapping[str, Any]]:
-    named = ((offer.names.original(str(one["name"])), one) for one in offer.tools)
+    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
     return {
         name: tool.get("parameters") or {}
         for name, tool in named
@@ -14968,7 +14979,7 @@ class SortedCalls:
     """
 
     calls: tuple[Item, ...]
-    refused: Mapping[str, ToolAnswer]
+    refused: Mapping[str, ToolResult]
     left: frozenset[str]
     questions: tuple[Item, ...] = ()
 
@@ -15013,11 +15024,11 @@ class Calling:
 
         Nobody is asked about a call that cannot be made.
         """
-        refused: dict[str, ToolAnswer] = {}
+        refused: dict[str, ToolResult] = {}
         for call in calls:
             why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
             if why:
-                refused[call["call_id"]] = ToolAnswer(why, failed=True)
+                refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
         judged = [self._judged(call) for call in open_calls]
         questions = [call for call in judged if self._must_ask(call)]
@@ -15030,13 +15041,13 @@ class Calling:
                 call["call_id"], call["name"], parsed_arguments(call)
             )
             if why:
-                refused[call["call_id"]] = failed_answer(why)
+                refused[call["call_id"]] = tool_error(why)
         ids = frozenset(call["call_id"] for call in left) - refused.keys()
         return SortedCalls(tuple(calls), refused, ids)
 
     async def answers(
         self, found: SortedCalls
-    ) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+    ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
         """Yield the calls that are answered here with their answers, in their order."""
         made = [call for call in found.ours if call["call_id"] not in found.refused]
         async with aclosing(run_calls(made, self._toolset())) as running:
@@ -15108,15 +15119,15 @@ class Transcript:
     def add_answer(self, items: Sequence[Item]) -> None:
         """Add what the model answered."""
         self.output += items
-        self.history += given_back(items, with_reasoning=True)
+        self.history += replay_output(items, with_reasoning=True)
 
-    def add_output(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
         """Add the output of a call; return the event of it."""
-        item = output_of(call, answer)
+        item = output_item(call, answer)
         self.output.append(item)
         self.history.append(item)
         self.next_index += 1
-        return CallAnswered(self.next_index - 1, item, answer.failed, answer.card)
+        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
     def shown_call(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
         """Return the events of a call that no answer of this run brought."""
@@ -15216,11 +15227,11 @@ class SoundEvents:
                     self.held += [sound] if sound else []
                 elif sound:
                     yield sound
-            case CallAnswered():
+            case ToolOutput():
                 moved_answer = replace(event, index=self._first + event.index)
                 self.next_index = max(self.next_index, moved_answer.index + 1)
                 yield moved_answer
-            case TurnEnded() if self.held:
+            case ResponseDone() if self.held:
                 self.held.append(event)
             case _:
                 yield event
@@ -15297,20 +15308,18 @@ class Agent:
         )
         self._goes_on = True
         self._round_began = 0.0
-        self._ended = RunEnded(COMPLETED)
+        self._ended = RunDone(COMPLETED)
 
-    def ended(self) -> RunEnded:
+    def ended(self) -> RunDone:
         """Return how the run ended, with all that came of it."""
         ledger, last = self._ledger, self._ended
         output = tuple(self._transcript.output)
-        return RunEnded(
-            last.ending, ledger.usage, ledger.last_usage, output, last.trace
-        )
+        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
 
     async def rounds(self) -> AsyncGenerator[AgentEvent, None]:
         """Go round after round; yield what happens."""
         if self._prepared.note:
-            yield Noted(self._prepared.note)
+            yield Status(self._prepared.note)
         for source in self._prepared.sources:
             yield source
         first = self._resumed() if self._prepared.earlier.open_turn else self._round()
@@ -15351,7 +15360,7 @@ class Agent:
         yield step
         sound = SoundEvents(
             self._transcript.next_index,
-            self._prepared.names.original,
+            self._prepared.names.own_name,
             holds_calls=self._goes_on and self._calling.may_ask,
         )
         async with aclosing(self._model(step, sound)) as events:
@@ -15410,7 +15419,7 @@ class Agent:
 
     async def _sorted(self, items: Iterable[Item], number: int) -> SortedCalls:
         """Return what becomes of the calls among the items of a round."""
-        original = self._prepared.names.original
+        original = self._prepared.names.own_name
         calls = [
             {**item, "name": original(str(item["name"]))}
             for item in items
@@ -15427,7 +15436,7 @@ class Agent:
             yield from sound.held
             return
         for event in sound.without_calls():
-            if isinstance(event, TurnEnded):
+            if isinstance(event, ResponseDone):
                 yield from self._answering.questions(found)
             yield event
 
@@ -15488,10 +15497,10 @@ class ResponsesProvider:
         async with aclosing(events):
             async for event in events:
                 match event:
-                    case Noted():
+                    case Status():
                         self._learn(event.cause, sent)
                         yield event
-                    case RunEnded():
+                    case RunDone():
                         yield _generation(event)
                     case _:
                         yield event
@@ -15523,7 +15532,7 @@ class ResponsesProvider:
                 )
 
 
-def _generation(ended: RunEnded) -> Generation:
+def _generation(ended: RunDone) -> Generation:
     calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
     return Generation(not calls, calls, answer_text(ended.output), ended=ended)
 
@@ -15562,7 +15571,7 @@ async def run_agent(
         try:
             agent = _agent(asked, make_provider, ledger)
         except ResponsesError as refused:
-            ended = RunEnded(ending_of_exception(refused, has_begun=False))
+            ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
             async with aclosing(agent.rounds()) as events:
                 async for event in events:
@@ -15587,9 +15596,7 @@ def _agent(asked: AgentAsked, make_provider: MakeProvider, ledger: Ledger) -> Ag
     return Agent(asked, prepared, make_provider(asked, prepared), ledger)
 
 
-def _last_events(
-    ended: RunEnded, text: str, metadata: Metadata
-) -> Iterator[AgentEvent]:
+def _last_events(ended: RunDone, text: str, metadata: Metadata) -> Iterator[AgentEvent]:
     """Yield how a whole answer ends."""
     failed = ended.ending.is_failure
     if text and not failed:
@@ -15628,7 +15635,7 @@ def task_request(asked: AgentAsked, task: str) -> ResponsesRequest:
     """
     model = resolve_model(asked.model)
     messages = task_messages(list(asked.messages))
-    instructions, stretches = read_messages(messages)
+    instructions, stretches = parse_messages(messages)
     body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
     form = task_format(task, messages)
     if form and model.facts.known_family:
@@ -15666,12 +15673,12 @@ class HostView:
         self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
     ) -> None:
         """Take `now` in seconds, and who makes the reasoning that is carried."""
-        self._native = NativeView(now, closes=False)
+        self._native = NativeRenderer(now, closes=False)
         self._thoughts = Thoughts(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
         self._told: list[Chunk] = []
-        self._ended = RunEnded(CUT)
+        self._ended = RunDone(CUT)
         self._metadata: Metadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
@@ -15733,11 +15740,11 @@ class HostView:
         return step_chunk(step)
 
     def _run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, RunEnded):
+        if isinstance(event, RunDone):
             self._ended = event
         for shown in self._thoughts.show(event):
-            yield from self._native.show(shown)
-        if isinstance(event, CallAnswered):
+            yield from self._native.render(shown)
+        if isinstance(event, ToolOutput):
             yield from picture_chunks(event)
 
     def _carry(self, event: RoundEnded) -> Iterator[Chunk]:
@@ -15748,13 +15755,13 @@ class HostView:
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.carrier():
-                yield from self._native.show(shown)
+                yield from self._native.render(shown)
             place = self._thought_place()
         if place is not None:
             pairs = [
                 (item, self._thoughts.text_of(index)) for index, item in event.items
             ]
-            details = turn_details(event.name, pairs, self._origin, event.notes)
+            details = write_details(event.name, pairs, self._origin, event.notes)
             thought = {**self._native.items[place], "reasoning_details": details}
             yield self._native.amend(place, thought)
 
@@ -15958,7 +15965,7 @@ async def whole(call: Call) -> Chunk:
 async def _lent(call: Call, log: AgentLog) -> AsyncGenerator[Call, None]:
     """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
-    log.hide(secrets_of(endpoint_of(valves)) + server_secrets(servers_of(valves)))
+    log.hide(valve_secrets(build_endpoint(valves)) + server_secrets(servers_of(valves)))
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.lend(valves, workspace, log) as tools:
         yield replace(call, question=replace(call.question, tools=tools))
@@ -15975,7 +15982,7 @@ def _prepared(call: Call, log: AgentLog) -> tuple[AgentAsked, HostView | PlainVi
 
 
 def _asked(call: Call, log: AgentLog) -> AgentAsked:
-    endpoint = endpoint_of(call.question.valves)
+    endpoint = build_endpoint(call.question.valves)
     return agent_asked(call.question, endpoint, call.connections, log)
 
 
@@ -15992,20 +15999,20 @@ async def _task(call: Call, log: AgentLog) -> Chunk:
     """Return a title, tags or the like, without the loop (R28); empty if it failed."""
     text = ""
     try:
-        log.hide(secrets_of(endpoint_of(call.question.valves)))
+        log.hide(valve_secrets(build_endpoint(call.question.valves)))
         asked = _asked(call, log)
         request = task_request(asked, call.caller.task)
         events = run(request, asked.endpoint, asked.connections, asked.limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, RunEnded):
+                if isinstance(event, RunDone):
                     text = _task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         _sentence_of(error, log)
     return task_result(text, call.caller.model)
 
 
-def _task_text(ended: RunEnded, log: AgentLog) -> str:
+def _task_text(ended: RunDone, log: AgentLog) -> str:
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
@@ -16028,7 +16035,7 @@ def _sentence_of(error: Exception, log: AgentLog) -> str:
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
-    log.warn(error_place(error))
+    log.warn(describe_exception(error))
     return log.with_error_id(_OUR_FAULT)
 
 

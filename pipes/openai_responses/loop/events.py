@@ -72,7 +72,7 @@ class ItemEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class CallAnswered:
+class ToolOutput:
     """A call got its output; `item` is the input item that gives it to the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
@@ -85,7 +85,7 @@ class CallAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnded:
+class ResponseDone:
     """One response ended in an orderly way; `usage` is None when it was not told."""
 
     response_id: str
@@ -94,7 +94,7 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Status:
     """Something a person should know while they wait, as a status line.
 
     `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
@@ -121,7 +121,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunDone:
     """The last event of every run, however it ended.
 
     `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
@@ -143,8 +143,8 @@ RunEvent = (
     | Cited
     | Pictured
     | ItemEnded
-    | CallAnswered
-    | TurnEnded
-    | Noted
-    | RunEnded
+    | ToolOutput
+    | ResponseDone
+    | Status
+    | RunDone
 )

@@ -31,7 +31,7 @@ class ToolNames:
 
     known: tuple[str, ...] = ()
 
-    def sent(self, name: str) -> str:
+    def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         if _ALLOWED.fullmatch(name):
             return name
@@ -42,18 +42,18 @@ class ToolNames:
             if sent not in self.known:
                 return sent
 
-    def original(self, sent: str) -> str:
+    def own_name(self, sent: str) -> str:
         """Return the tool's own name of the one that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
+        return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
         return [self._sent_tool(tool) for tool in tools]
 
     def _sent_tool(self, tool: Item) -> Item:
         if tool.get("type") not in ("function", "custom"):
             return tool
-        return {**tool, "name": self.sent(tool["name"])}
+        return {**tool, "name": self.sent_name(tool["name"])}
 
 
 _MODES = ("auto", "none", "required")
@@ -80,7 +80,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") not in _CALLED_BY_NAME
 
 
-def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once: a later one takes an earlier's place.
 
     Functions and custom tools are the same by their name, MCP servers by their label,
@@ -104,9 +104,9 @@ def responses_tool_choice(
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
-        wanted = _wanted_by_name(choice, tools, names)
+        wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _wanted(choice, names)
+        wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
     for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
@@ -114,7 +114,7 @@ def responses_tool_choice(
     return wanted
 
 
-def later_choice(choice: object) -> object:
+def next_tool_choice(choice: object) -> object:
     """Return what a choice comes to after the first calls; what it forbids stays so."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
@@ -175,10 +175,10 @@ def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     return "type", (kind, tool.get("name")) if kind == "namespace" else kind
 
 
-def _wanted_by_name(
+def _choice_by_name(
     choice: str, tools: Sequence[Item] | None, names: ToolNames | None
 ) -> Item:
-    sent = names.sent(choice) if names else choice
+    sent = names.sent_name(choice) if names else choice
     for tool in tools or ():
         if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
             return {"type": tool["type"], "name": sent}
@@ -188,7 +188,7 @@ def _wanted_by_name(
     return {"type": "function", "name": sent}
 
 
-def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -196,12 +196,12 @@ def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     if kind in _CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
         listed = wanted.get("tools")
         chosen = listed if isinstance(listed, list) else []
         wanted["tools"] = [
-            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
     return wanted
 

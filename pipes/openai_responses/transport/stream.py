@@ -124,7 +124,7 @@ class Cursor:
         self.response_id = ""
         self.last: int | None = None
 
-    def passes(self, event: ServerSentEvent) -> bool:
+    def advance(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it had not come before."""
         # Read a second time: few events of a background run come in a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
@@ -247,7 +247,7 @@ StreamEvent = (
 )
 
 
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events` with neighbouring deltas of one text as one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _delta_place):
