@@ -9,11 +9,12 @@ new ones, in any of these tests:
 import asyncio
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from idle_clock import IdleClockPolicy
+from idle_clock import IdleClockPolicy, skip_waiting
 from marking import begin_test
 
 asyncio.set_event_loop_policy(IdleClockPolicy())
@@ -35,6 +36,8 @@ settings.register_profile(
 settings.load_profile("quick")
 
 
+ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_manifold")}
+"""Directories of tests that talk to nobody outside their own process."""
 FIXTURES = {"host_functions": "host", "shared_sandbox": "sandbox"}
 """The marks of the tests that use a fixture."""
 
@@ -68,3 +71,4 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Let only those use what is installed whose marks say so."""
     begin_test(mark.name for mark in item.iter_markers())
+    skip_waiting(not ALONE.isdisjoint(item.path.parents))
