@@ -38,6 +38,7 @@ settings.load_profile("quick")
 
 ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_manifold")}
 """Directories of tests that talk to nobody outside their own process."""
+LONG = ("hosts", "toolbox", "test_bench.py", "test_bundle_loads.py", "test_fuzz.py")
 FIXTURES = {"host_functions": "host", "shared_sandbox": "sandbox"}
 """The marks of the tests that use a fixture."""
 
@@ -51,13 +52,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in _implied_marks(item):
             item.add_marker(mark)
-    items.sort(key=lambda item: item.path.parent.name != "hosts")
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    """Files of these directories take tens of seconds each, all others few."""
+    top = item.path.relative_to(Path(__file__).parent).parts[0]
+    return LONG.index(top) if top in LONG else len(LONG)
 
 
 def _implied_marks(item: pytest.Item) -> Iterator[str]:
     used = getattr(item, "fixturenames", ())
     yield from (mark for fixture, mark in FIXTURES.items() if fixture in used)
-    if "sandbox" in str(item.path.relative_to(item.config.rootpath / "tests")):
+    if "sandbox" in str(item.path.relative_to(Path(__file__).parent)):
         yield "sandbox"
 
 
