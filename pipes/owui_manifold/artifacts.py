@@ -44,9 +44,9 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
-    def __init__(self, job: PreparedRequest, connections: Connections) -> None:
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         """Store for the user who asks, beside the message that is being written."""
-        self._job = job
+        self._prepared = prepared
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
 
@@ -57,8 +57,8 @@ class ArtifactStore:
         the page would add them up.
         """
         if isinstance(event, PartialImage):
-            return event if self._job.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._job.call.host.request is None:
+            return event if self._prepared.call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
             return event
         card = await self._card(event.item)
         return event._replace(card=card) if card else event
@@ -69,7 +69,7 @@ class ArtifactStore:
         Callers over HTTP get pictures whole, and files where there is a stream to put
         their addresses below the text.
         """
-        caller = self._job.call.caller
+        caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
             return await self._pictures([image_url(item)])
@@ -99,7 +99,7 @@ class ArtifactStore:
         notes: list[str] = []
         links: dict[str, str] = {}
         # Nobody reads the answer's own stream meanwhile.
-        patience = Timeouts(first_event=self._job.limits.timeouts.idle / 2)
+        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
@@ -124,12 +124,16 @@ class ArtifactStore:
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             content = await container_file(
-                self._job.endpoint, self._connections, ids, _MOST_FETCHED, deadlines
+                self._prepared.endpoint,
+                self._connections,
+                ids,
+                _MOST_FETCHED,
+                deadlines,
             )
         except UnreadableAnswer:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._job.call.log.line("WARNING", f"no container file: {error}")
+            self._prepared.call.log.line("WARNING", f"no container file: {error}")
             gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -141,11 +145,11 @@ class ArtifactStore:
         """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
-            caller, around = self._job.call.caller, self._job.call.host
+            caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
             user = await user_model(caller.user_id)
-            made = await store_file(around.request, file, saved, user)
+            made = await store_file(host.request, file, saved, user)
             kind = "image" if file.kind.startswith("image/") else "file"
             self._stored[digest] = {"type": kind, **made} if made else None
         return self._stored[digest]

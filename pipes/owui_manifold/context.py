@@ -135,9 +135,9 @@ class PipeCall:
         return known_sources(self.state, message_id, self.host.metadata)
 
 
-def model_of(asked: PipeCall) -> ResolvedModel:
+def model_of(call: PipeCall) -> ResolvedModel:
     """Return the model that was asked, by what the administrator says of it first."""
-    return resolve_with_overrides(asked.caller.model, overrides_of(asked.valves))
+    return resolve_with_overrides(call.caller.model, overrides_of(call.valves))
 
 
 def overrides_of(valves: Valves) -> Overrides:
@@ -165,23 +165,23 @@ _BILLED_HEADERS = frozenset(
 _UNAUTHORIZED = 401
 
 
-def own_key(asked: PipeCall) -> str:
+def own_key(call: PipeCall) -> str:
     """Return the user's own key, if the administrator lets them use one."""
-    allowed = asked.valves.USER_API_KEYS != "off"
-    return asked.user_valves.API_KEY.strip() if allowed else ""
+    allowed = call.valves.USER_API_KEYS != "off"
+    return call.user_valves.API_KEY.strip() if allowed else ""
 
 
-def user_endpoint(asked: PipeCall) -> Endpoint:
+def user_endpoint(call: PipeCall) -> Endpoint:
     """Return where a user's requests go; raises InvalidRequest for what cannot work.
 
     What names the account of the administrator goes with the administrator's key only.
     """
-    key = own_key(asked)
+    key = own_key(call)
     if not key:
-        if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
+        if call.valves.USER_API_KEYS == "required" and not call.caller.is_admin:
             raise InvalidRequest(_NO_OWN_KEY)
-        return build_endpoint(asked.valves)
-    endpoint = build_endpoint(asked.valves, key)
+        return build_endpoint(call.valves)
+    endpoint = build_endpoint(call.valves, key)
     rest = {
         name: text
         for name, text in endpoint.extra_headers.items()
@@ -190,8 +190,8 @@ def user_endpoint(asked: PipeCall) -> Endpoint:
     return replace(endpoint, organization="", project="", extra_headers=rest)
 
 
-def correct_ending(asked: PipeCall, ending: Ending, status: int | None) -> Ending:
+def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
     """Return the ending of a run; a wrong key is told to the one who can correct it."""
-    if status == _UNAUTHORIZED and own_key(asked):
+    if status == _UNAUTHORIZED and own_key(call):
         return replace(ending, sentence=_WRONG_OWN_KEY)
     return ending

@@ -134,17 +134,15 @@ _DISPATCHERS = ("call_tool", "search_tools")
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(
-        self, around: HostContext, names: ToolNames, threads: Executor
-    ) -> None:
+    def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
         """Run sync tools on `threads`: one of them must not stop the server."""
-        self._around = around
+        self._host = host
         self._names = names
         self._threads = threads
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._around.tools.get(self._names.own_name(name))
+        tool = self._host.tools.get(self._names.own_name(name))
         if tool is None:
             return None
         spec = tool.get("spec") or {}
@@ -152,7 +150,7 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        tool = self._around.tools.get(self._names.own_name(name)) or {}
+        tool = self._host.tools.get(self._names.own_name(name)) or {}
         return name == "ask_user" and tool.get("type") == "builtin"
 
     def resolve_call(
@@ -162,7 +160,7 @@ class HostTools:
 
         It does so before anybody is asked: the tool that runs is the one approved.
         """
-        own, tools = self._names.own_name(name), self._around.tools
+        own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = arguments.get("tool_name"), parse_json_object(
@@ -175,7 +173,7 @@ class HostTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return what the model and the page get of it."""
         own = self._names.own_name(name)
-        tool, params = self._around.tools[own], arguments
+        tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
@@ -187,8 +185,8 @@ class HostTools:
     ) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
-        files = self._around.metadata.get("files") or []
-        messages = self._around.body.get("messages") or []
+        files = self._host.metadata.get("files") or []
+        messages = self._host.body.get("messages") or []
         function = await update_tool(tool["callable"], messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
@@ -204,33 +202,33 @@ class HostTools:
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
     ) -> Any:
-        if self._around.event_call is None:
+        if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {
             "id": new_ulid(),
             "name": name,
             "params": params,
             "server": tool.get("server") or {},
-            "session_id": self._around.metadata.get("session_id"),
+            "session_id": self._host.metadata.get("session_id"),
         }
-        return await self._around.event_call({"type": "execute:tool", "data": data})
+        return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
-        around = self._around
-        shown = terminal_file(name, params, result, tool, around.metadata) or result
-        user = await user_model(str(around.metadata.get("user_id") or ""))
+        host = self._host
+        shown = terminal_file(name, params, result, tool, host.metadata) or result
+        user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            around.request, name, shown, tool, around.metadata, user
+            host.request, name, shown, tool, host.metadata, user
         )
-        await tell_terminal(name, params, text, around.event_emitter)
-        cited = cites(name, around.metadata) and text
+        await tell_terminal(name, params, text, host.event_emitter)
+        cited = cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, around.request, around.metadata, user)
-        has_row = names_a_row(str(around.metadata.get("chat_id") or ""))
+        store = partial(stored_image, host.request, host.metadata, user)
+        has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         shared = await split_result_files(files, store, user, has_row=has_row)
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}

@@ -59,10 +59,10 @@ def known_sources(
 
 
 def continue_input(
-    ended: DelegatedRound, stretches: Sequence[ChatPart]
+    ended: DelegatedRound, parts: Sequence[ChatPart]
 ) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in stretches if isinstance(s, ToolMessage)}
+    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
     calls = [item["call_id"] for item in open_calls(ended.received)]
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
