@@ -7,18 +7,16 @@ description: Agents over the Responses API, with policies, limits and approvals.
 
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
 
-    openai_responses  items, errors, sentences, endings, usage, run_events, json_texts,
-                      redaction, approvals, endpoint, compat, sse, cursor, deadlines,
-                      api_errors, events, event_reader, received, hosted, catalog,
-                      models, parameters, request, retries, clock, routes, sessions,
-                      transport, texts, turn, exchange, toolset, pictures, origin,
-                      tool_names, remote_calls, schema_parts, misfits, arguments,
-                      prices, replay, open_schemas, strict_limits, schemas, tools,
-                      calls, healing, resumption, attempts, consents, run, ulids
-    owui_chat  host_chunks, links, annotations, cards, shown, kept_cards, markers,
-               messages, stored, made, citations, remarks, chunks, completion, details,
-               carried, code_texts, old_blocks, history, tasks, call_cards, closing,
-               picture_cards, code_cards, remote_cards, searches, hosted_cards, native
+    openai_responses  items, errors, endings, json_input, models.catalog,
+                      models.resolve, models.usage, loop.events, endpoint, clock,
+                      requests.parameters, requests.build, loop.recovery,
+                      transport.stream, loop.response, transport.connections,
+                      loop.attempts, requests.json_schema, loop.arguments, redaction,
+                      requests.tools, requests.replay, loop.tools, loop.run
+    owui_chat  render.chunks, files, citations, messages, storage.markers,
+               storage.records, storage.output_carrier, render.completions,
+               storage.details_carrier, code, input.history, input.tasks, render.items,
+               render.commentary, render.hosted, render.native
     toolbox  process_handle, bubblewrap_cell, sandbox_limits, cells, seccomp,
              bubblewrap, containers, inside_archive, inside_code, inside_files, inside,
              replies, conversations, probing, workspace_root, workspaces,
@@ -126,11 +124,7 @@ from pydantic import (
     field_validator,
 )
 
-# openai_responses.items ===============================================================
-# Verbatim wire items, asked their questions.
-#
-# An item stays the dict that the API sent: what it holds beyond the fields we know
-# (`namespace`, `caller`, `fingerprint`, fields of tomorrow) goes back as it came.
+# ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
 
 Item = dict[str, Any]
 
@@ -267,20 +261,185 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
-# openai_responses.errors ==============================================================
-# The exceptions of the engine.
-#
-# ResponsesError
-#  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  ├─ ConnectionFailed       no connection, or it broke before an answer
-#  ├─ TimedOut               the server kept us waiting for too long
-#  ├─ ResponseLost           a background response whose rest cannot be had
-#  ├─ ApiRefused             an HTTP status of 400 or more
-#  ├─ UnreadableAnswer       an answer that is not what the API sends
-#  └─ MalformedEvent         one event of a stream that cannot be read
-#
-# `str(error)` is a sentence of ours for a person: it holds no body, no header and no
-# key, so it may be shown in a chat and logged.
+TextPlace = tuple[str, int]
+"""A kind of text and its part, as `events.Delta` has them."""
+
+
+def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+    """Yield the place and the text of everything in `item` that deltas can grow."""
+    match item_type(item):
+        case "message":
+            for part, content in _parts(item.get("content")):
+                kind = "refusal" if content.get("type") == "refusal" else "text"
+                yield (kind, part), _text_or_empty(content.get(kind))
+        case "reasoning":
+            for part, content in _parts(item.get("summary")):
+                yield ("summary", part), _text_or_empty(content.get("text"))
+            for part, content in _parts(item.get("content")):
+                yield ("reasoning", part), _text_or_empty(content.get("text"))
+        case "function_call" | "mcp_call":
+            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
+        case "custom_tool_call":
+            yield ("arguments", 0), _text_or_empty(item.get("input"))
+        case "code_interpreter_call":
+            yield ("code", 0), _text_or_empty(item.get("code"))
+
+
+def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for index, part in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(part, Mapping):
+            yield index, part
+
+
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_READ_FORMS = ("png", "jpeg", "webp")
+
+
+def is_drawing(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is the drawing of a picture."""
+    return item_type(item) == "image_generation_call"
+
+
+def has_picture(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` holds a picture that the model can be given back."""
+    held = is_drawing(item) and bool(item.get("result"))
+    return held and picture_form(item) in _READ_FORMS
+
+
+def picture_form(item: Mapping[str, Any]) -> str:
+    """Return the format of a drawn picture, such as `png`."""
+    return str(item.get("output_format") or "png")
+
+
+def picture_url(item: Mapping[str, Any]) -> str:
+    """Return a drawn picture as an address that holds it."""
+    kind = {"svg": "svg+xml"}.get(picture_form(item), picture_form(item))
+    return f"data:image/{kind};base64,{item['result']}"
+
+
+def picture_message(item: Mapping[str, Any]) -> Item:
+    """Return a drawn picture as an input message."""
+    part = {"type": "input_image", "detail": "auto", "image_url": picture_url(item)}
+    return {"type": "message", "role": "user", "content": [part]}
+
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "web_search_call": ("action",),
+    "file_search_call": ("queries",),
+    "code_interpreter_call": ("container_id",),
+    "mcp_list_tools": ("server_label", "tools"),
+    "mcp_call": ("server_label", "name", "arguments"),
+    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
+    "mcp_approval_response": ("approval_request_id", "approve"),
+}
+"""Hosted items that can be given back, with what the API asks of each. A picture is
+not among them: it would be looked up by an id that was never stored
+(responses-api.md §2.1)."""
+
+_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
+_ACTIONS = ("search", "open_page", "find_in_page")
+
+_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
+"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
+
+
+_INCLUDED = {
+    "web_search": "web_search_call.action.sources",
+    "code_interpreter": "code_interpreter_call.outputs",
+}
+"""What the API leaves out of an item unless it is asked, by the tool."""
+
+
+def is_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether the API made or answered `item` itself."""
+    return item_type(item) in (*_NEEDS, "image_generation_call")
+
+
+def is_returned_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a finished hosted one that a later request gives back."""
+    kind = item_type(item)
+    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+        return False
+    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if kind == "mcp_list_tools" and item.get("error"):
+        return False  # without a list the API asks the server again
+    return all(item.get(key) is not None for key in _NEEDS[kind])
+
+
+def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat get `item` back; an approval is over by then."""
+    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
+
+
+def without_tools(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs and the reasoning before them.
+
+    The lists of remote servers stay, for they are none; so do pictures, which people
+    see in the answer.
+    """
+    kept: list[Item] = []
+    dangling: list[Item] = []  # reasoning whose product has not come yet
+    for item in items:
+        if is_reasoning(item):
+            dangling.append(item)
+            continue
+        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+            kept += [*dangling, item]
+        dangling = []
+    return kept
+
+
+def is_search(tool: Mapping[str, Any]) -> bool:
+    """Say whether answers cite what `tool` found."""
+    return tool.get("type") in ("web_search", "file_search")
+
+
+def searched_queries(item: Mapping[str, Any]) -> list[str]:
+    """Return what a search looked for, on the web or in files."""
+    if item_type(item) == "file_search_call":
+        return _texts(item.get("queries"))
+    action = _action(item)
+    return _texts(action.get("queries")) or _texts([action.get("query")])
+
+
+def searched_pages(item: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of the pages that a search found, each once."""
+    sources = _action(item).get("sources")
+    rows = sources if isinstance(sources, list) else []
+    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
+    return list(dict.fromkeys(_texts(urls)))
+
+
+def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
+    """Return the tools that may be offered to a model that works with `effort`."""
+    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
+    return [tool for tool in tools if tool.get("type") not in refused]
+
+
+def included_by(tools: Sequence[Item]) -> list[str]:
+    """Return what has to be asked for so that a viewer sees what `tools` did."""
+    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+
+
+def _is_hosted_call(item: Mapping[str, Any]) -> bool:
+    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+
+
+def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    action = item.get("action")
+    return action if isinstance(action, Mapping) else {}
+
+
+def _texts(values: object) -> list[str]:
+    rows = values if isinstance(values, list) else []
+    return [row for row in rows if isinstance(row, str) and row]
+
+
+# ==== openai_responses.errors: The exceptions of the engine.
 
 
 class ResponsesError(Exception):
@@ -374,11 +533,28 @@ class ApiRefused(ResponsesError):
         return self.setback.error
 
 
-# openai_responses.sentences ===========================================================
-# The sentence that a person sees for every ending.
-#
-# Each says what happened and what can be done. `{code}`, `{param}` and `{status}` are
-# words of the API, `{model}` the id that was asked for.
+def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, of a response or of either shape of the event."""
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return ApiError(message=wire)
+    if not isinstance(wire, Mapping):
+        return ApiError()
+    message = wire.get("message") or wire.get("detail")
+    return ApiError(
+        code=_text_or_none(wire.get("code")),
+        type=_text_or_none(wire.get("type")),
+        param=_text_or_none(wire.get("param")),
+        message=message if isinstance(message, str) else "",
+    )
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+# ==== openai_responses.endings: How a run can end, with the sentence that a person sees for it.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -507,12 +683,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 all others, and "5" for every other status from 500 up. The kinds that are not here
 carry the sentence of the exception that they come from."""
 
-
-# openai_responses.endings =============================================================
-# How a run can end, with the sentence that belongs to it.
-#
-# A finished answer needs none. No text of the server is shown: it may quote a key or a
-# prompt.
 
 EndingKind = Literal[
     "completed",
@@ -646,206 +816,7 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# openai_responses.usage ===============================================================
-# Tokens, added up over the turns of a run.
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Counts of one response, or of several added together.
-
-    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
-    """
-
-    input: int = 0
-    output: int = 0
-    total: int = 0
-    cached: int = 0
-    cache_writes: int = 0
-    reasoning: int = 0
-
-
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; what was not told counts as nothing."""
-    if one is None or other is None:
-        return one or other
-    pairs = zip(astuple(one), astuple(other), strict=True)
-    return Usage(*(a + b for a, b in pairs))
-
-
-def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None when it has none.
-
-    Other servers leave fields out or send null; what is missing counts as nothing.
-    """
-    if not isinstance(wire, Mapping):
-        return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
-    return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
-    )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
-
-
-# openai_responses.run_events ==========================================================
-# The closed union of what a run reports to those who show it or keep it.
-#
-# `index` counts the output items of the whole run, over all its turns.
-
-
-@dataclass(frozen=True, slots=True)
-class ItemStarted:
-    """An item began; `item` is what is known of it so far."""
-
-    index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Grew:
-    """A text of the item at `index` grew by `text`.
-
-    `kind` and `part` are those of `events.Delta`.
-    """
-
-    index: int
-    kind: str
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A place in a text of the message at `index` refers to something.
-
-    `annotation` is the wire's own; the ended item has it again.
-    """
-
-    index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """A picture of the item at `index` as far as it is drawn.
-
-    The fields are those of `events.Sketched`.
-    """
-
-    index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte.
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    index: int
-    item: Item
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CallAnswered:
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` holds what a host shows beside it (`files`, `embeds`).
-    """
-
-    index: int
-    item: Item
-    failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
-    """One response ended in an orderly way; `usage` is None when it was not told."""
-
-    response_id: str
-    status: str
-    usage: Usage | None
-
-
-@dataclass(frozen=True, slots=True)
-class Noted:
-    """Something a person should know while they wait, as a status line.
-
-    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
-    """
-
-    sentence: str
-    cause: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What the log needs to know of the last response.
-
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
-    """
-
-    request_id: str = ""
-    model: str = ""
-    status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
-    removed: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnded:
-    """The last event of every run, however it ended.
-
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
-    """
-
-    ending: Ending
-    usage: Usage | None = None
-    last_usage: Usage | None = None
-    output: tuple[Item, ...] = ()
-    trace: Trace = field(default_factory=Trace)
-    cost: float | None = None
-
-
-RunEvent = (
-    ItemStarted
-    | Grew
-    | Cited
-    | Pictured
-    | ItemEnded
-    | CallAnswered
-    | TurnEnded
-    | Noted
-    | RunEnded
-)
-
-
-# openai_responses.json_texts ==========================================================
-# JSON that people and models wrote, who make mistakes.
+# ==== openai_responses.json_input: JSON that people and models wrote, who make mistakes.
 
 
 def typed_object(text: object) -> dict[str, Any] | None:
@@ -865,1108 +836,7 @@ def typed_texts(text: str) -> Mapping[str, str] | None:
     return found
 
 
-# openai_responses.redaction ===========================================================
-# Secrets out of text.
-#
-# Two passes: the values that are known to be secret, in every form in which they travel;
-# then whatever looks like a secret. A part that is `[redacted]` already is left alone.
-#
-# No rule may look behind a character that another rule can take, and none may end in
-# front of a letter or digit: that keeps a second pass from finding anything. What a
-# rule repeats without bound is possessive or starts with a character that it cannot
-# repeat: that keeps the time linear.
-
-REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            # A header: its value goes on to the end of the line or of the quotes.
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-
-
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
-    return _replaced(_LOOKS_SECRET, text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return what of a header's value may be secret: all of it, and each further word.
-
-    A server may repeat what follows `Bearer` alone.
-    """
-    return [value, *value.split()[1:]]
-
-
-def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted, as one line that no reader of a log obeys.
-
-    The words of tools, pages and programs get there: a line end would begin a line that
-    nobody wrote, an escape sequence would work in the terminal that shows the log.
-    """
-    line = "\\n".join(redacted(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
-
-
-def error_place(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its kind, and where it arose.
-
-    Its text may quote a header or a prompt.
-    """
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
-
-
-def _replaced(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(
-        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
-    )
-
-
-def _keeping_the_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
-
-
-# openai_responses.approvals ===========================================================
-# Whether a call may run: by rule, or by asking a person.
-#
-# A rule is a pattern of tool names with an answer, `delete_*=ask`; the first that fits
-# counts. Nobody there to ask, or no clear yes, is a no.
-
-Approval = Literal["auto", "ask", "deny"]
-
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open.
-
-    `log` takes a line when asking failed.
-    """
-
-    rules: Sequence[tuple[str, Approval]] = ()
-    otherwise: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-
-    def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
-        return next(fitting, self.otherwise)
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether there is a tool, known or not, for which a person is asked."""
-        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
-        match self.rule_for(name):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
-        try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # whoever cannot be asked has not said yes
-            self.log(f"nobody could be asked about {name}: {error_place(error)}")
-            return False
-
-
-def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
-
-    A pattern alone means `ask`. Raises InvalidRequest for any other word.
-    """
-    rules: list[tuple[str, Approval]] = []
-    for entry in text.replace("\n", ",").split(","):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        match answer or "ask":
-            case "auto" | "ask" | "deny" as known if pattern:
-                rules.append((pattern, known))
-            case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
-    return rules
-
-
-# openai_responses.endpoint ============================================================
-# Where requests go, with which key, over which network.
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """How a server is reached; a proxy's address can hold a password.
-
-    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
-    means the system's certificates and the environment's proxy.
-    """
-
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where requests go, and with which key.
-
-    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
-    in the form that other servers than OpenAI's take.
-    """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-    organization: str = ""
-    project: str = ""
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    network: Network = field(default_factory=Network)
-    strict: bool = False
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalized_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
-
-    @property
-    def is_azure(self) -> bool:
-        """Whether the server is one of Azure."""
-        return self.host.endswith(_AZURE_HOSTS)
-
-    def account(self) -> str:
-        """Return a name for who asks where, which does not tell the key."""
-        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
-
-    def owner(self) -> str:
-        """Return a short name for whose reasoning this is, which does not tell the key.
-
-        Keys of one organisation read each other's, where it is known.
-        """
-        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure wants its key in one of its own.
-
-        An administrator's own headers win: a gateway may want another Authorization.
-        """
-        key = self.api_key.strip()
-        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
-        ours["Content-Type"] = "application/json"
-        if self.organization:
-            ours["OpenAI-Organization"] = self.organization
-        if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
-
-
-def normalized_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    Takes what people paste: with or without `/v1`, with a slash at the end, or with
-    the `/responses` of the endpoint itself.
-    """
-    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
-    if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
-    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
-    if not path:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def proxy_secrets(proxy: str) -> list[str]:
-    """Return what of a proxy's address nobody may read: all of it, and its password."""
-    parts = url_parts(proxy.strip())
-    return [proxy, unquote(parts.password or "") if parts else ""]
-
-
-def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else."""
-    try:
-        parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
-        return None
-    return parts if sound and parts.scheme in ("http", "https") else None
-
-
-# openai_responses.compat ==============================================================
-# A request as other servers of the Responses API take it.
-#
-# They check more strictly and know less than OpenAI (responses-api.md §6): an unknown
-# key or `include` is an error, a reasoning item or a call needs an id, and an answer of
-# the assistant is a plain text.
-
-_OPENAI_ONLY = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "stream_options",
-)
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-
-
-def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` without what only OpenAI knows, its items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
-
-
-def _strict_item(item: Item) -> Item:
-    kind = item_type(item)
-    if kind == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
-    if kind in _ID_PREFIXES:
-        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
-    return item
-
-
-def _digest(item: Item) -> str:
-    """Return an id that the same item always gets, so that the prefix stays."""
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
-
-
-# openai_responses.sse =================================================================
-# Bytes of an event stream in, server-sent events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". There is no limit on a line: a `response.completed` snapshot or a partial
-# image easily passes a megabyte, which is why the line reader of aiohttp cannot be used
-# (responses-api.md §3).
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because there is one for each token: it is made in half the time.
-    """
-
-    event: str
-    data: str
-
-
-class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
-
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
-        if self._after_cr and chunk:
-            self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
-            return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
-
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
-        """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
-
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
-        lines = text.splitlines()
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
-                self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
-        return events
-
-
-# openai_responses.cursor ==============================================================
-# How far the stream of a response has been read.
-
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
-
-
-class Cursor:
-    """The response that is read, and the number of its last event.
-
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def passes(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
-# openai_responses.deadlines ===========================================================
-# How long a run waits for the server.
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Limits in seconds; a `total` of 0 is none.
-
-    `first_event` runs from the sending to the first event, `idle` from one event to
-    the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one; the time of tools
-    and of people does not count in it.
-    """
-
-    connect: float = 30.0
-    first_event: float = 300.0
-    idle: float = 300.0
-    total: float = 0.0
-
-
-class Deadlines:
-    """The limit that is running now, over all attempts of one run."""
-
-    def __init__(self, timeouts: Timeouts) -> None:
-        """Start the total limit, if there is one."""
-        self.timeouts = timeouts
-        now = asyncio.get_running_loop().time()
-        self._end = now + timeouts.total if timeouts.total else float("inf")
-        self._next = now + timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
-
-    def start_attempt(self) -> None:
-        """Wait for a first event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
-
-    def event_arrived(self) -> None:
-        """Wait for the next event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
-
-    def leave(self, seconds: float) -> bool:
-        """Say whether the total limit leaves time for a wait."""
-        return asyncio.get_running_loop().time() + seconds < self._end
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Let the total limit stand still."""
-        began = asyncio.get_running_loop().time()
-        try:
-            yield
-        finally:
-            self._end += asyncio.get_running_loop().time() - began
-
-    def scope(self) -> asyncio.Timeout:
-        """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
-
-    def passed(self) -> TimedOut:
-        """Return the error of the limit that passed."""
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
-
-
-# openai_responses.api_errors ==========================================================
-# What the API says went wrong, read from any place where it says so.
-
-
-def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
-        wire = wire["error"]
-    if isinstance(wire, str):
-        return ApiError(message=wire)
-    if not isinstance(wire, Mapping):
-        return ApiError()
-    message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
-    )
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-# openai_responses.events ==============================================================
-# The closed union of stream events that we act on.
-#
-# All other events, also those that do not exist yet, are `Unknown`: they keep the
-# connection alive, nothing more (responses-api.md §0.5).
-
-
-class Delta(NamedTuple):
-    """More of a text that grows while we read.
-
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code. A tuple, as there is one for each token.
-    """
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
-
-    output_index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Sketched:
-    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
-
-    `image` is base64, `form` its format where the server tells it.
-    """
-
-    output_index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAdded:
-    """`response.output_item.added`: an item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
-
-    `status` is "cancelled", too, where the response itself was asked for.
-    """
-
-    status: str
-    response: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamError:
-    """`error`: the request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Anything else, by its type."""
-
-    type: str
-
-
-StreamEvent = (
-    Delta
-    | Whole
-    | Annotated
-    | Sketched
-    | ItemAdded
-    | ItemDone
-    | ResponseEnded
-    | StreamError
-    | Unknown
-)
-
-
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
-        if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
-    return out
-
-
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
-    return event[:3] if isinstance(event, Delta) else None
-
-
-# openai_responses.event_reader ========================================================
-# A server-sent event, read as one of the stream events that we act on.
-#
-# Events are told apart by their `type` alone; the `event:` line only repeats it.
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
-_JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
-    if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
-    if not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return Unknown(str(kind))
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
-
-
-def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
-            raise TypeError
-        return Delta(kind, index, _index(place), text)
-
-    return read
-
-
-def _whole_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
-
-    return read
-
-
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
-        return Unknown(_ANNOTATION)
-    return Annotated(_index(wire["output_index"]), part, _object(annotation))
-
-
-def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
-    return Sketched(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
-        str(wire.get("output_format") or ""),
-    )
-
-
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _ended_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return ResponseEnded(status, _object(wire["response"]))
-
-    return read
-
-
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-_READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _whole_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _whole_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _whole_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
-    _ANNOTATION: _read_annotation,
-    "response.image_generation_call.partial_image": _read_sketch,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": _ended_reader("completed"),
-    "response.incomplete": _ended_reader("incomplete"),
-    "response.failed": _ended_reader("failed"),
-    "error": _read_error,
-}
-
-
-# openai_responses.received ============================================================
-# A response whose head has come, with its body on the way.
-
-DRAIN_SECONDS = 1.0
-"""For the rest of a body that nobody needs."""
-
-_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
-
-NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-class Answer:
-    """A response whose status is fine and whose body is still on its way."""
-
-    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
-        self._response = response
-        self._deadlines = deadlines
-        self._broke = False
-        self.is_read = False
-
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
-
-    @property
-    def request_id(self) -> str:
-        """OpenAI's own id of the request, for the log."""
-        return request_id_of(self._response)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self.read_any():
-            yield chunk
-
-    async def read_any(self) -> bytes:
-        """Return what has arrived of the body; nothing at its end, when `is_read`."""
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
-        scope = self._deadlines.scope()
-        try:
-            async with scope:
-                chunk = await self._response.content.readany()
-            self.is_read = not chunk
-            return chunk
-        except NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.passed() from None
-            self._broke = True
-        return self._rescued() or await self.read_any()
-
-    def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
-
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
-        """
-        content = self._response.content
-        content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait()
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
-
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
-        """
-        connection = self._response.connection  # None once the body has ended
-        transport = connection.transport if connection else None
-        if transport is None or not transport.is_reading():
-            yield
-            return
-        transport.pause_reading()
-        try:
-            yield
-        finally:
-            if not transport.is_closing():
-                transport.resume_reading()
-
-    async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
-        try:
-            async with asyncio.timeout(DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
-        except NETWORK_ERRORS:
-            self._response.close()
-
-    async def response_object(self) -> dict[str, Any]:
-        """Return the body as the API's response object."""
-        pieces = [piece async for piece in self.chunks()]
-        try:
-            wire = json.loads(b"".join(pieces))
-        except (ValueError, RecursionError):
-            wire = None
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
-            return wire
-        if isinstance(wire, dict) and wire.get("error"):
-            error = read_api_error(wire)
-            setback = Setback(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
-
-
-def request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
-
-
-# openai_responses.hosted ==============================================================
-# What an item that the API itself makes or runs means to a viewer and to a later turn.
-#
-# Searches, code, pictures, calls of remote servers: nobody on our side answers them.
-
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "web_search_call": ("action",),
-    "file_search_call": ("queries",),
-    "code_interpreter_call": ("container_id",),
-    "mcp_list_tools": ("server_label", "tools"),
-    "mcp_call": ("server_label", "name", "arguments"),
-    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-}
-"""Hosted items that can be given back, with what the API asks of each. A picture is
-not among them: it would be looked up by an id that was never stored
-(responses-api.md §2.1)."""
-
-_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
-_ACTIONS = ("search", "open_page", "find_in_page")
-
-_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
-"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
-
-
-_INCLUDED = {
-    "web_search": "web_search_call.action.sources",
-    "code_interpreter": "code_interpreter_call.outputs",
-}
-"""What the API leaves out of an item unless it is asked, by the tool."""
-
-
-def is_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether the API made or answered `item` itself."""
-    return item_type(item) in (*_NEEDS, "image_generation_call")
-
-
-def is_returned_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that a later request gives back."""
-    kind = item_type(item)
-    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
-        return False
-    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
-        return False
-    if kind == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
-    return all(item.get(key) is not None for key in _NEEDS[kind])
-
-
-def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat get `item` back; an approval is over by then."""
-    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
-
-
-def without_tools(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    The lists of remote servers stay, for they are none; so do pictures, which people
-    see in the answer.
-    """
-    kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
-    for item in items:
-        if is_reasoning(item):
-            dangling.append(item)
-            continue
-        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
-            kept += [*dangling, item]
-        dangling = []
-    return kept
-
-
-def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
-    return tool.get("type") in ("web_search", "file_search")
-
-
-def searched_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
-    if item_type(item) == "file_search_call":
-        return _texts(item.get("queries"))
-    action = _action(item)
-    return _texts(action.get("queries")) or _texts([action.get("query")])
-
-
-def searched_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
-    sources = _action(item).get("sources")
-    rows = sources if isinstance(sources, list) else []
-    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
-    return list(dict.fromkeys(_texts(urls)))
-
-
-def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that may be offered to a model that works with `effort`."""
-    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
-    return [tool for tool in tools if tool.get("type") not in refused]
-
-
-def included_by(tools: Sequence[Item]) -> list[str]:
-    """Return what has to be asked for so that a viewer sees what `tools` did."""
-    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
-
-
-def _is_hosted_call(item: Mapping[str, Any]) -> bool:
-    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
-
-
-def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    action = item.get("action")
-    return action if isinstance(action, Mapping) else {}
-
-
-def _texts(values: object) -> list[str]:
-    rows = values if isinstance(values, list) else []
-    return [row for row in rows if isinstance(row, str) and row]
-
-
-# openai_responses.catalog =============================================================
-# The table of models, generated from `scripts/catalog/models.json`; do not edit.
+# ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
 
 # ruff: noqa: E501 - one model a line reads as a table
 
@@ -2072,14 +942,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# openai_responses.models ==============================================================
-# Which model a name means, with the facts that decide what it may be sent.
-#
-# A name is looked for in this order, so that a real id always wins over a clever reading:
-# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-# 2. a name of ours: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
-# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-# 4. anything else is sent as it is, with the facts of its family, or with cautious ones.
+# ==== openai_responses.models.resolve: Which model a name means, with the facts that decide what it may be sent.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -2294,12 +1157,583 @@ _PLAIN_FACTS = replace(
 )
 
 
-# openai_responses.parameters ==========================================================
-# What a caller asks for -> the API's parameters, in the API's names and forms.
-#
-# Callers use the words of Chat Completions, of Open WebUI's controls or of the API; null
-# means not given. What cannot be meant is refused with a sentence, before anything is
-# sent.
+_YES_OR_NO_FACTS = frozenset(
+    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
+)
+_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
+_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
+_SAMPLINGS = ("always", "with_none", "never")
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What is said of one model; empty texts say nothing."""
+
+    like: str = ""
+    name: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+Overrides = Mapping[str, Override]
+
+
+def read_overrides(text: str) -> dict[str, Override]:
+    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
+    if not text.strip():
+        return {}
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(
+            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
+            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
+        )
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
+    """Understand a name as `resolve_model` does, by what the administrator says first.
+
+    An effort at the end of a name of theirs is one, if the model takes it.
+    """
+    if name in overrides:
+        return _overridden(name, overrides[name])
+    base, _, effort = name.rpartition("-")
+    if base in overrides and effort in REASONING_EFFORTS:
+        model = _overridden(base, overrides[base])
+        if model.takes_effort(effort):
+            return replace(model, effort=effort, name=f"{model.name} ({effort})")
+    return resolve_model(name)
+
+
+def _overridden(name: str, said: Override) -> ResolvedModel:
+    model = resolve_model(said.like or name)
+    facts = replace(model.facts, **said.facts)
+    if not said.like:
+        return replace(model, facts=facts, name=said.name or model.name)
+    return ResolvedModel(
+        id=name, family=name, effort=None, facts=facts, name=said.name or name
+    )
+
+
+def _read_override(model: str, row: object) -> Override:
+    if not isinstance(row, Mapping):
+        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
+    said = dict(row)
+    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
+    for key, value in (*texts.items(), *said.items()):
+        if not _can_be(key, value):
+            raise InvalidRequest(
+                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
+            )
+    if "efforts" in said:
+        said["efforts"] = tuple(said["efforts"])
+    return Override(**texts, facts=said)
+
+
+def _can_be(key: str, value: object) -> bool:
+    """Say whether `value` is one that the fact named `key` can have."""
+    if key in _YES_OR_NO_FACTS:
+        return isinstance(value, bool)
+    if key in _NUMBER_FACTS:
+        return isinstance(value, int) and value > 0
+    if key == "sampling":
+        return value in _SAMPLINGS
+    if key == "efforts":
+        rows = value if isinstance(value, list) else [value]
+        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
+    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
+
+
+def _entry_complaint(model: str, what: str) -> str:
+    return (
+        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
+        "correct it in the valves."
+    )
+
+
+# ==== openai_responses.models.usage: What a run used and what it costs.
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    """
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+
+
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field; what was not told counts as nothing."""
+    if one is None or other is None:
+        return one or other
+    pairs = zip(astuple(one), astuple(other), strict=True)
+    return Usage(*(a + b for a, b in pairs))
+
+
+def read_usage(wire: object) -> Usage | None:
+    """Return the counts of a response's `usage`, or None when it has none.
+
+    Other servers leave fields out or send null; what is missing counts as nothing.
+    """
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = _mapping(wire.get("input_tokens_details"))
+    outputs = _mapping(wire.get("output_tokens_details"))
+    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    return Usage(
+        input=given,
+        output=made,
+        total=_count(wire.get("total_tokens")) or given + made,
+        cached=_count(inputs.get("cached_tokens")),
+        cache_writes=_count(inputs.get("cache_write_tokens")),
+        reasoning=_count(outputs.get("reasoning_tokens")),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+_MILLION = 1_000_000
+
+_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
+"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
+2026-11-21; the second is not verified)."""
+
+_CONTAINER_FEE = 0.03
+"""For one container of the code interpreter; not verified."""
+
+_PRICE_NAMES = ModelPrices._fields
+_NOT_PRICES = (
+    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
+    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
+)
+
+
+def cost_of_run(
+    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+) -> float | None:
+    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+
+    `output` holds the items of all its turns.
+    """
+    tokens = _cost_of_tokens(usage, prices) if prices else None
+    return None if tokens is None else tokens + _cost_of_tools(output)
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    if not text.strip():
+        return {}
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(_NOT_PRICES)
+    return {model: _read_row(row) for model, row in table.items()}
+
+
+def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
+    if prices.input is None or prices.output is None:
+        return None
+    # What is cached or written to the cache is part of the input.
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    plain = max(0, usage.input - usage.cached - usage.cache_writes)
+    sums = (
+        plain * prices.input,
+        usage.cached * cached,
+        usage.cache_writes * written,
+        usage.output * prices.output,
+    )
+    return sum(sums) / _MILLION
+
+
+def _cost_of_tools(output: Iterable[Item]) -> float:
+    items = list(output)
+    calls = Counter(item_type(item) for item in items)
+    containers = {
+        item.get("container_id")
+        for item in items
+        if item_type(item) == "code_interpreter_call"
+    }
+    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
+    return fees + len(containers) * _CONTAINER_FEE
+
+
+def _read_row(row: object) -> ModelPrices:
+    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
+    numbers = all(
+        name in _PRICE_NAMES
+        and isinstance(price, int | float)
+        and 0 <= price < _MILLION
+        for name, price in prices.items()
+    )
+    if not numbers or not {"input", "output"} <= set(prices):
+        raise InvalidRequest(_NOT_PRICES)
+    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
+
+
+# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or keep it.
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStarted:
+    """An item began; `item` is what is known of it so far."""
+
+    index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Grew:
+    """A text of the item at `index` grew by `text`.
+
+    `kind` and `part` are those of `events.Delta`.
+    """
+
+    index: int
+    kind: str
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A place in a text of the message at `index` refers to something.
+
+    `annotation` is the wire's own; the ended item has it again.
+    """
+
+    index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """A picture of the item at `index` as far as it is drawn.
+
+    The fields are those of `events.Sketched`.
+    """
+
+    index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemEnded:
+    """An item is whole: `item` is the wire dict that counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
+    index: int
+    item: Item
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` holds what a host shows beside it (`files`, `embeds`).
+    """
+
+    index: int
+    item: Item
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """One response ended in an orderly way; `usage` is None when it was not told."""
+
+    response_id: str
+    status: str
+    usage: Usage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something a person should know while they wait, as a status line.
+
+    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    """
+
+    sentence: str
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What the log needs to know of the last response.
+
+    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
+    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
+    how many items the API took out of the input, by the reason.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = field(default_factory=ApiError)
+    removed: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last event of every run, however it ended.
+
+    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
+    items of the whole run that ended, outputs of calls among them; `cost` is in US
+    dollars, None where it is unknown or nobody asked.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = field(default_factory=Trace)
+    cost: float | None = None
+
+
+RunEvent = (
+    ItemStarted
+    | Grew
+    | Cited
+    | Pictured
+    | ItemEnded
+    | CallAnswered
+    | TurnEnded
+    | Noted
+    | RunEnded
+)
+
+
+# ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a server is reached; a proxy's address can hold a password.
+
+    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
+    means the system's certificates and the environment's proxy.
+    """
+
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where requests go, and with which key.
+
+    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
+    in the form that other servers than OpenAI's take.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    network: Network = field(default_factory=Network)
+    strict: bool = False
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        base = normalized_base_url(self.base_url)
+        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        joint = "&" if "?" in path else "?"
+        return base + path + (query and joint + query)
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises InvalidRequest for an unusable base."""
+        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether the server is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    def account(self) -> str:
+        """Return a name for who asks where, which does not tell the key."""
+        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+
+    def owner(self) -> str:
+        """Return a short name for whose reasoning this is, which does not tell the key.
+
+        Keys of one organisation read each other's, where it is known.
+        """
+        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; Azure wants its key in one of its own.
+
+        An administrator's own headers win: a gateway may want another Authorization.
+        """
+        key = self.api_key.strip()
+        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        ours["Content-Type"] = "application/json"
+        if self.organization:
+            ours["OpenAI-Organization"] = self.organization
+        if self.project:
+            ours["OpenAI-Project"] = self.project
+        theirs = {name.lower() for name in self.extra_headers}
+        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
+        return {**kept, **self.extra_headers}
+
+
+def normalized_base_url(text: str) -> str:
+    """Return `text` as the address that paths are appended to.
+
+    Takes what people paste: with or without `/v1`, with a slash at the end, or with
+    the `/responses` of the endpoint itself.
+    """
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidRequest(
+            "BASE_URL is not an http or https address. An administrator has to "
+            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
+        )
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "BASE_URL holds a user name or a password, which cannot be sent beside "
+            "API_KEY. An administrator has to take it out in the valves of this pipe."
+        )
+    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
+    if not path:
+        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def proxy_secrets(proxy: str) -> list[str]:
+    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    parts = url_parts(proxy.strip())
+    return [proxy, unquote(parts.password or "") if parts else ""]
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else."""
+    try:
+        parts = urlsplit(text)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, a port that is no number
+        return None
+    return parts if sound and parts.scheme in ("http", "https") else None
+
+
+class Trust:
+    """The certificates of CA bundles, one context a file: or nothing is reused."""
+
+    def __init__(self) -> None:
+        """Read nothing yet."""
+        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
+
+    def context(self, network: Network) -> ssl.SSLContext | bool:
+        """Return whom to trust, in the form that aiohttp takes."""
+        if not network.verify_ssl or not network.ca_bundle:
+            return network.verify_ssl
+        path = network.ca_bundle
+        try:
+            key = (path, Path(path).stat().st_mtime_ns)
+            if key not in self._contexts:
+                self._contexts[key] = ssl.create_default_context(cafile=path)
+            return self._contexts[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            raise InvalidRequest(
+                "CA_BUNDLE is not a file with certificates that this server can read. "
+                "An administrator has to correct it in the valves of this pipe."
+            ) from None
+
+
+def proxy_for(network: Network, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = network.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy on the way to the model's server is not an http or https "
+            "address. An administrator has to correct PROXY in the valves of this "
+            "pipe, or the environment of Open WebUI."
+        )
+    return address
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`, or None."""
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# ==== openai_responses.clock: The clock and the sources of randomness, with the ids made of both.
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970 in UTC, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that only grows, for measuring spans."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, for waits that must not all end at once."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
+
+
+def encode_ulid(milliseconds: int, randomness: int) -> str:
+    """Return the id for a time since 1970 and 80 bits of randomness."""
+    number = (milliseconds << 80) | randomness
+    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
+    return "".join(digits)
+
+
+# ==== openai_responses.requests.parameters: What a caller asks for -> the API's parameters, in the API's names and forms.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2422,12 +1856,7 @@ def _cannot_be_sent(name: str, why: str) -> str:
     return f"The setting {name} cannot be sent: {why}."
 
 
-# openai_responses.request =============================================================
-# Parameters in, one payload out.
-#
-# What is sent is decided here alone: the caller's own keys win over the settings, keys
-# that the API does not have are left out, and so are parameters that the model rejects
-# (responses-api.md §0.8, §1).
+# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
 
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
 
@@ -2643,12 +2072,67 @@ def _first_complaint(error: ValidationError) -> str:
     return f"The setting {place} cannot be sent: {first['msg']}."
 
 
-# openai_responses.retries =============================================================
-# Whether a request is sent once more, how long to wait before.
-#
-# The rules are those of OpenAI's own client (responses-api.md §4, "SDK retry policy"),
-# with one difference: a quota that is used up is never tried again, because waiting
-# does not fill it.
+_READ_OTHERWISE = frozenset(
+    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+)
+"""Keys of a body that are no parameters, or that are sent under other names."""
+
+_OBJECTS = ("reasoning", "text")
+_LONGEST_NAME = 40
+
+
+def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
+    """Return the names that the API does not know, or that the model rejects.
+
+    They are the API's own names, `reasoning.effort` for one inside an object.
+    """
+    given, sent = read_parameters(asked), request.payload()
+    names = [
+        f"{key}.{inner}"
+        for key in _OBJECTS
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names)
+
+
+_OPENAI_ONLY = (
+    "access_programs",
+    "context_management",
+    "image",
+    "moderation",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "stream_options",
+)
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` without what only OpenAI knows, its items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    kind = item_type(item)
+    if kind == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    if kind in _ID_PREFIXES:
+        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
+    return item
+
+
+def _digest(item: Item) -> str:
+    """Return an id that the same item always gets, so that the prefix stays."""
+    told = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+
+
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and retry, or change the request.
 
 QUOTA_CODES = frozenset(
     {
@@ -2682,15 +2166,6 @@ class RetryPolicy:
     max_wait: float = 60.0
 
 
-def read_setback(
-    status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Setback:
-    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
-    wish = headers.get("x-should-retry", "").lower()
-    wanted = {"true": True, "false": False}.get(wish)
-    return Setback(status, error, _asked_wait(headers, now), wanted)
-
-
 def retry_wait(
     policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
 ) -> float | None:
@@ -2721,6 +2196,695 @@ def _is_limit_of_spending(code: str | None) -> bool:
     return bool(code) and str(code).endswith(suffixes)
 
 
+_ITEM_ERRORS = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|Duplicate item found with id"
+    r"|Expected an ID that begins with"
+    r"|encrypted content .{0,400} could not be verified",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
+_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
+_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """A changed request, and what was given up for it.
+
+    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
+    """
+
+    cause: str
+    request: ResponsesRequest
+    sentence: str
+
+
+def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+    """Return a request without what `error` complains of, if that can be left out."""
+    for cause, heal in _REMEDIES.items():
+        changed = heal(request, error)
+        if changed is not None:
+            return Healed(cause, changed, _SENTENCES[cause])
+    return None
+
+
+def _without_reasoning(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all reasoning: one unreadable item does not say which."""
+    by_code = error.code == "invalid_encrypted_content"
+    if not by_code and not _ITEM_ERRORS.search(error.message):
+        return None
+    kept = [item for item in request.input if not is_bound(item)]
+    # The ids of hosted items are ours, and the API demands them.
+    without_ids = [
+        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
+        for item in kept
+    ]
+    if without_ids == request.input:
+        return None
+    return request.model_copy(update={"input": without_ids})
+
+
+def _without_summary(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    reasoning = request.reasoning or {}
+    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+        return None
+    rest = {key: value for key, value in reasoning.items() if key != "summary"}
+    return request.model_copy(update={"reasoning": rest or None})
+
+
+def _without_stream(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    if not request.stream or not refused:
+        return None
+    return request.model_copy(update={"stream": False})
+
+
+def _with_nearest_effort(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Take the effort nearest to the refused one among those that the error names."""
+    reasoning = request.reasoning or {}
+    asked = reasoning.get("effort")
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+        return None
+    order = list(REASONING_EFFORTS)
+    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
+    others = sorted(named - {asked}, key=order.index)
+    if not others:
+        return None
+    place = order.index(asked)
+    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
+    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+
+
+def _without_servers(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all remote servers: behind the one that is told of may be others."""
+    tools = request.tools or []
+    kept = [tool for tool in tools if tool.get("type") != "mcp"]
+    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+        return None
+    choice = request.tool_choice if kept and request.tool_choice == "none" else None
+    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+
+
+def _about(error: ApiError) -> str:
+    """Return what an error is about: its parameter, else the words around it."""
+    return error.param or error.message
+
+
+_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+
+_REMEDIES: Mapping[str, _Remedy] = {
+    "reasoning": _without_reasoning,
+    "summary": _without_summary,
+    "stream": _without_stream,
+    "effort": _with_nearest_effort,
+    "servers": _without_servers,
+}
+
+_SENTENCES: Mapping[str, str] = {
+    "reasoning": "The server could not read earlier reasoning of this chat: "
+    "answering without it.",
+    "summary": "This organisation gets no reasoning summaries: answering without.",
+    "stream": "This organisation may not stream: the answer comes in one piece.",
+    "effort": "The model does not have this effort: answering with the nearest one.",
+    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+}
+
+
+# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline.
+
+    A tuple, because there is one for each token: it is made in half the time.
+    """
+
+    event: str
+    data: str
+
+
+class EventStreamDecoder:
+    """Turns chunks, cut anywhere, into events.
+
+    The bytes of an unfinished line are kept as they came and joined once, when the
+    line ends: the work is linear in the length of the stream.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self._fragments: list[bytes] = []
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            if chunk.startswith(b"\n"):  # the second half of a CRLF
+                chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._fragments.append(chunk)
+            return []
+        if self._fragments:
+            self._fragments.append(chunk)
+            chunk = b"".join(self._fragments)
+            self._fragments = []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event that the end of the stream cut off after its last line.
+
+        The standard drops it. Here a terminal event whose blank line is missing is
+        worth more than the rule: without it a finished answer would count as cut.
+        """
+        rest = b"".join(self._fragments)
+        self._fragments = []
+        return self._take_lines(rest + b"\n\n")
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
+        """Read the whole lines of `text`; keep what follows the last line end."""
+        lines = text.splitlines()
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._fragments.append(lines.pop())
+        return self._dispatched(lines)
+
+    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        """Return the events that a blank line among `lines` ends."""
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    name = self._event.decode("utf-8", "replace")
+                    text = b"\n".join(self._lines).decode("utf-8", "replace")
+                    events.append(ServerSentEvent(name, text))
+                self._event, self._lines = b"", []
+            # id, retry, comments and unknown fields carry nothing we act on
+        return events
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""What may stand in a path; other servers put base64 into their ids."""
+
+
+class Cursor:
+    """The response that is read, and the number of its last event.
+
+    `response_id` is empty until the server has named it, `last` is None as long as no
+    event had a number.
+    """
+
+    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
+        """Start before the first event; `named` is called once there is an id."""
+        self._named = named
+        self.response_id = ""
+        self.last: int | None = None
+
+    def passes(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it had not come before."""
+        # Read a second time: few events of a background run come in a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if self.last is not None and number <= self.last:
+            return False
+        self.last = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object; what cannot be one is none."""
+        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+        named = told.get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self.response_id = named
+            self._named()
+
+
+class Delta(NamedTuple):
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code. A tuple, as there is one for each token.
+    """
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
+
+    output_index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Sketched:
+    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+
+    `image` is base64, `form` its format where the server tells it.
+    """
+
+    output_index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAdded:
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDone:
+    """`response.output_item.done`: the item as it counts, encrypted content included."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+
+    `status` is "cancelled", too, where the response itself was asked for.
+    """
+
+    status: str
+    response: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamError:
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything else, by its type."""
+
+    type: str
+
+
+StreamEvent = (
+    Delta
+    | Whole
+    | Annotated
+    | Sketched
+    | ItemAdded
+    | ItemDone
+    | ResponseEnded
+    | StreamError
+    | Unknown
+)
+
+
+def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _delta_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Delta)]
+            out.append(Delta(*place, "".join(texts)))
+    return out
+
+
+def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    return event[:3] if isinstance(event, Delta) else None
+
+
+_ANNOTATION = "response.output_text.annotation.added"
+_JSON_BLANK = " \t\n\r"
+"""All that may stand around a value (RFC 8259, section 2)."""
+_JSON_READER = json.JSONDecoder()
+_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    if event.data == "[DONE]":  # other servers end their streams with it
+        return Unknown("[DONE]")
+    wire = _event_value(event.data)
+    if not isinstance(wire, dict):
+        raise MalformedEvent("The server sent an event that is not an object.")
+    kind = wire.get("type") or event.event
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return Unknown(str(kind))
+    try:
+        return read(wire)
+    except (KeyError, TypeError, AttributeError):
+        raise MalformedEvent(
+            f"The server sent a {kind} event without the fields it must have."
+        ) from None
+
+
+def _event_value(text: str) -> object:
+    """Return what `json.loads` would return, in two thirds of its time."""
+    text = text.strip(_JSON_BLANK)
+    try:
+        value, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        end = -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _index(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _delta_reader(kind: str, part: str) -> _Reader:
+    """Return the reader of a delta whose place in its item is named by `part`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
+        if not (isinstance(text, str) and isinstance(index, int)):
+            raise TypeError
+        return Delta(kind, index, _index(place), text)
+
+    return read
+
+
+def _whole_reader(kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a `*.done` event that holds the whole text in `field`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
+
+    return read
+
+
+def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    if annotation is None:  # the type allows it; the ended item has them all
+        return Unknown(_ANNOTATION)
+    return Annotated(_index(wire["output_index"]), part, _object(annotation))
+
+
+def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
+    return Sketched(
+        _index(wire["output_index"]),
+        _index(wire.get("partial_image_index", 0)),
+        _text(wire["partial_image_b64"]),
+        str(wire.get("output_format") or ""),
+    )
+
+
+def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _ended_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return ResponseEnded(status, _object(wire["response"]))
+
+    return read
+
+
+def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+    # The flat shape has its own `type`, which says "error" and nothing more.
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+_READERS: Mapping[str, _Reader] = {
+    "response.output_text.delta": _delta_reader("text", "content_index"),
+    "response.output_text.done": _whole_reader("text", "content_index", "text"),
+    "response.refusal.delta": _delta_reader("refusal", "content_index"),
+    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
+    "response.reasoning_summary_text.done": _whole_reader(
+        "summary", "summary_index", "text"
+    ),
+    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
+    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
+    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.function_call_arguments.done": _whole_reader(
+        "arguments", "part", "arguments"
+    ),
+    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
+    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
+    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
+    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
+    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
+    _ANNOTATION: _read_annotation,
+    "response.image_generation_call.partial_image": _read_sketch,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": _ended_reader("completed"),
+    "response.incomplete": _ended_reader("incomplete"),
+    "response.failed": _ended_reader("failed"),
+    "error": _read_error,
+}
+
+
+# ==== openai_responses.loop.response: The state machine of one response.
+
+
+class Turn:
+    """One response, from its first event to its last."""
+
+    def __init__(self, first_index: int = 0) -> None:
+        """Count items from `first_index` on, the number of items of earlier turns."""
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._early: dict[int, list[Delta | Whole]] = {}
+        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The items that ended, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event; return what it means to those who watch the run."""
+        self.event_count += 1
+        return [] if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case Delta():
+                return self._grow(event)
+            case Whole():
+                return self._replace(event)
+            case Annotated() | Sketched() if event.output_index in self._open:
+                return [_beside(event, self._first + event.output_index)]
+            case ItemAdded():
+                return self._start(event.output_index, event.item)
+            case ItemDone():
+                return self._end(event.output_index, event.item)
+            case ResponseEnded():
+                return self._finish(event)
+            case StreamError():
+                self.trace = replace(self.trace, error=event.error)
+                self.ending = ending_of_failure("error", event.error)
+                # As the only event it is what a bad status is elsewhere.
+                self.refusal = event.error if self.event_count == 1 else None
+        return []
+
+    def _grow(self, event: Delta) -> list[RunEvent]:
+        texts = self._open.get(event.output_index)
+        if texts is None:
+            self._keep(event)
+            return []
+        if not event.text:
+            return []
+        texts.setdefault((event.kind, event.part), []).append(event.text)
+        index = self._first + event.output_index
+        return [Grew(index, event.kind, event.part, event.text)]
+
+    def _replace(self, event: Whole) -> list[RunEvent]:
+        if event.output_index not in self._open:
+            self._keep(event)
+            return []
+        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
+
+    def _keep(self, event: Delta | Whole) -> None:
+        if event.output_index not in self._ended:
+            self._early.setdefault(event.output_index, []).append(event)
+
+    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._open or output_index in self._ended:
+            return []
+        self._open[output_index] = {}
+        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
+        for early in self._early.pop(output_index, ()):
+            events += self._take(early)
+        return events
+
+    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._ended:
+            return []
+        events = self._start(output_index, item)
+        for place, text in item_texts(item):
+            events += self._show_rest(output_index, place, text)
+        del self._open[output_index]
+        self._ended[output_index] = item
+        return [*events, ItemEnded(self._first + output_index, item)]
+
+    def _show_rest(
+        self, output_index: int, place: TextPlace, text: str
+    ) -> list[RunEvent]:
+        """Show what `text` has beyond its deltas.
+
+        A text that contradicts its deltas cannot be shown as growth: the ended item
+        corrects it.
+        """
+        texts = self._open[output_index]
+        shown = "".join(texts.get(place, ()))
+        texts[place] = [text]
+        if len(text) <= len(shown) or not text.startswith(shown):
+            return []
+        index = self._first + output_index
+        return [Grew(index, *place, text[len(shown) :])]
+
+    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"))
+        self.ending = _ending_of(event.status, response)
+        self.trace = replace(
+            self.trace,
+            model=str(response.get("model") or ""),
+            error=read_api_error(response.get("error")),
+            removed=_removals(response.get("input_transformations")),
+        )
+        events: list[RunEvent] = []
+        output = response.get("output")
+        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, dict):
+                events += self._end(output_index, item)
+        response_id = str(response.get("id") or "")
+        return [
+            *events,
+            *self.close(),
+            TurnEnded(response_id, event.status, self.usage),
+        ]
+
+    def close(self) -> list[RunEvent]:
+        """Show what messages said that were never announced; nothing else comes."""
+        events: list[RunEvent] = []
+        for output_index in sorted(self._early):
+            kinds = {early.kind for early in self._early[output_index]}
+            if kinds & {"text", "refusal"}:
+                message = {"type": "message", "role": "assistant", "content": []}
+                events += self._start(output_index, message)
+        return events
+
+
+def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
+    if isinstance(event, Annotated):
+        return Cited(index, event.part, event.annotation)
+    return Pictured(index, event.number, event.image, event.form)
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Count what the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
+    if status == "incomplete":
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else None
+        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+    if status == "cancelled":  # by somebody else: ours end without an answer
+        return ending_of_incomplete(status)
+    if status == "failed":
+        return ending_of_failure("failed", read_api_error(response.get("error")))
+    return COMPLETED
+
+
+# ==== openai_responses.transport.connections: Pooled HTTP sessions, and the only module that opens a connection.
+
+
+def read_setback(
+    status: int, error: ApiError, headers: Mapping[str, str], now: float
+) -> Setback:
+    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    wish = headers.get("x-should-retry", "").lower()
+    wanted = {"true": True, "false": False}.get(wish)
+    return Setback(status, error, _asked_wait(headers, now), wanted)
+
+
 def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
     """Return what `retry-after-ms` or `retry-after` asks for, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
@@ -2744,90 +2908,6 @@ def _number(text: str | None) -> float | None:
         return None
     return value if 0 <= value < float("inf") else None
 
-
-# openai_responses.clock ===============================================================
-# The time, with the chance that spreads retries over it.
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970 in UTC, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that only grows, for measuring spans."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, for waits that must not all end at once."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# openai_responses.routes ==============================================================
-# The way to a server: whose certificates to trust, which proxy to take.
-
-
-class Trust:
-    """The certificates of CA bundles, one context a file: or nothing is reused."""
-
-    def __init__(self) -> None:
-        """Read nothing yet."""
-        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
-
-    def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust, in the form that aiohttp takes."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
-        path = network.ca_bundle
-        try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            if key not in self._contexts:
-                self._contexts[key] = ssl.create_default_context(cafile=path)
-            return self._contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
-
-
-def proxy_for(network: Network, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = network.proxy.strip() or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy on the way to the model's server is not an http or https "
-            "address. An administrator has to correct PROXY in the valves of this "
-            "pipe, or the environment of Open WebUI."
-        )
-    return address
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
-    parts, proxies = urlsplit(url), getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each of these reads the whole environment: where it names no proxy, one is enough.
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
-
-
-# openai_responses.sessions ============================================================
-# The pooled HTTP session of each event loop.
-#
-# A session is opened by the first run that borrows it. It is closed when none has been
-# under way for a while, or when its owner is gone: a host that replaces a pipe tells the
-# old one nothing.
 
 _IDLE_SECONDS = 60.0
 """Less than the keep-alive of OpenAI's front end, so that we close first."""
@@ -2932,11 +3012,173 @@ def _new_session() -> aiohttp.ClientSession:
     )
 
 
-# openai_responses.transport ===========================================================
-# The only module that opens a connection.
-#
-# Errors of aiohttp become ours here, once; what a proxy, a certificate or a gateway
-# does wrong gets a sentence of its own.
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Limits in seconds; a `total` of 0 is none.
+
+    `first_event` runs from the sending to the first event, `idle` from one event to
+    the next; a `keepalive` is an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit unless somebody asks for one; the time of tools
+    and of people does not count in it.
+    """
+
+    connect: float = 30.0
+    first_event: float = 300.0
+    idle: float = 300.0
+    total: float = 0.0
+
+
+class Deadlines:
+    """The limit that is running now, over all attempts of one run."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        """Start the total limit, if there is one."""
+        self.timeouts = timeouts
+        now = asyncio.get_running_loop().time()
+        self._end = now + timeouts.total if timeouts.total else float("inf")
+        self._next = now + timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
+
+    def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
+        now = asyncio.get_running_loop().time()
+        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+
+    def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
+        now = asyncio.get_running_loop().time()
+        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+
+    def leave(self, seconds: float) -> bool:
+        """Say whether the total limit leaves time for a wait."""
+        return asyncio.get_running_loop().time() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the total limit stand still."""
+        began = asyncio.get_running_loop().time()
+        try:
+            yield
+        finally:
+            self._end += asyncio.get_running_loop().time() - began
+
+    def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
+        return asyncio.timeout_at(min(self._next, self._end))
+
+    def passed(self) -> TimedOut:
+        """Return the error of the limit that passed."""
+        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+
+
+DRAIN_SECONDS = 1.0
+"""For the rest of a body that nobody needs."""
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word: the log shows it."""
+
+NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Answer:
+    """A response whose status is fine and whose body is still on its way."""
+
+    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Wrap `response`; whoever opened it closes it."""
+        self._response = response
+        self._deadlines = deadlines
+        self._broke = False
+        self.is_read = False
+
+    @property
+    def is_stream(self) -> bool:
+        """Say whether the body is an event stream."""
+        return self._response.content_type == "text/event-stream"
+
+    @property
+    def request_id(self) -> str:
+        """OpenAI's own id of the request, for the log."""
+        return request_id_of(self._response)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it arrives, in pieces of any length."""
+        while chunk := await self.read_any():
+            yield chunk
+
+    async def read_any(self) -> bytes:
+        """Return what has arrived of the body; nothing at its end, when `is_read`."""
+        if self._broke:
+            raise ConnectionFailed("The connection to the model's server broke.")
+        scope = self._deadlines.scope()
+        try:
+            async with scope:
+                chunk = await self._response.content.readany()
+            self.is_read = not chunk
+            return chunk
+        except NETWORK_ERRORS:
+            if scope.expired():
+                raise self._deadlines.passed() from None
+            self._broke = True
+        return self._rescued() or await self.read_any()
+
+    def _rescued(self) -> bytes:
+        """Return what arrived before the connection broke.
+
+        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        """
+        content = self._response.content
+        content.set_exception(None)  # type: ignore[arg-type]
+        return content.read_nowait()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Leave what arrives with the operating system for a while.
+
+        Otherwise the event loop wakes for every packet, though nobody reads. Where
+        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        """
+        connection = self._response.connection  # None once the body has ended
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
+    async def drain(self) -> None:
+        """Read what is left after the last event, so that the connection lives on."""
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in self._response.content.iter_any():
+                    pass
+        except NETWORK_ERRORS:
+            self._response.close()
+
+    async def response_object(self) -> dict[str, Any]:
+        """Return the body as the API's response object."""
+        pieces = [piece async for piece in self.chunks()]
+        try:
+            wire = json.loads(b"".join(pieces))
+        except (ValueError, RecursionError):
+            wire = None
+        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+            return wire
+        if isinstance(wire, dict) and wire.get("error"):
+            error = read_api_error(wire)
+            setback = Setback(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+
+
+def request_id_of(response: aiohttp.ClientResponse) -> str:
+    """Return the server's id of a request, if it looks like one."""
+    told = response.headers.get("x-request-id", "")
+    return told if _REQUEST_ID.fullmatch(told) else ""
+
 
 _MAX_ERROR_BODY = 64 * 1024
 _NEVER_CONNECTED = (
@@ -3108,227 +3350,31 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     return ApiRefused(sentence, setback, request_id_of(response))
 
 
-# openai_responses.texts ===============================================================
-# The texts of an item that deltas can grow.
+async def container_file(
+    endpoint: Endpoint,
+    connections: Connections,
+    ids: tuple[str, str],
+    most_bytes: int,
+    deadlines: Deadlines,
+) -> bytes:
+    """Return the bytes of a file; raises the errors of `transport`.
 
-TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.Delta` has them."""
-
-
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call" | "mcp_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
-        case "code_interpreter_call":
-            yield ("code", 0), _text_or_empty(item.get("code"))
+    `ids` are those of the container and of the file. A file of more than `most_bytes`
+    is an UnreadableAnswer, and not read on.
+    """
+    container, file = (quote(part, safe="") for part in ids)
+    path = f"/containers/{container}/files/{file}/content"
+    found = bytearray()
+    asked = connections.get(endpoint, path, deadlines)
+    async with asked as answer, aclosing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            found += chunk
+            if len(found) > most_bytes:
+                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+    return bytes(found)
 
 
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-# openai_responses.turn ================================================================
-# The state machine of one response.
-#
-# Events in, run events out, no effect anywhere. An item is *unknown* until its
-# `output_item.added`, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            kept for later     shown             ignored
-#     whole text       kept for later     the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# "Kept for later" is shown when the item is known: the name of a call comes from the
-# item alone (responses-api.md §3). What follows the end of the response is ignored in
-# every state. Texts that end are authoritative: what a person has not seen of them yet
-# is shown, and the ended item is the wire's own dict.
-
-
-class Turn:
-    """One response, from its first event to its last."""
-
-    def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._early: dict[int, list[Delta | Whole]] = {}
-        self._open: dict[int, dict[TextPlace, list[str]]] = {}
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
-        self.event_count += 1
-        return [] if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case Delta():
-                return self._grow(event)
-            case Whole():
-                return self._replace(event)
-            case Annotated() | Sketched() if event.output_index in self._open:
-                return [_beside(event, self._first + event.output_index)]
-            case ItemAdded():
-                return self._start(event.output_index, event.item)
-            case ItemDone():
-                return self._end(event.output_index, event.item)
-            case ResponseEnded():
-                return self._finish(event)
-            case StreamError():
-                self.trace = replace(self.trace, error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
-                self.refusal = event.error if self.event_count == 1 else None
-        return []
-
-    def _grow(self, event: Delta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
-        if not event.text:
-            return []
-        texts.setdefault((event.kind, event.part), []).append(event.text)
-        index = self._first + event.output_index
-        return [Grew(index, event.kind, event.part, event.text)]
-
-    def _replace(self, event: Whole) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: Delta | Whole) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
-
-    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._open or output_index in self._ended:
-            return []
-        self._open[output_index] = {}
-        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
-        for early in self._early.pop(output_index, ()):
-            events += self._take(early)
-        return events
-
-    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._ended:
-            return []
-        events = self._start(output_index, item)
-        for place, text in item_texts(item):
-            events += self._show_rest(output_index, place, text)
-        del self._open[output_index]
-        self._ended[output_index] = item
-        return [*events, ItemEnded(self._first + output_index, item)]
-
-    def _show_rest(
-        self, output_index: int, place: TextPlace, text: str
-    ) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
-
-        A text that contradicts its deltas cannot be shown as growth: the ended item
-        corrects it.
-        """
-        texts = self._open[output_index]
-        shown = "".join(texts.get(place, ()))
-        texts[place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        index = self._first + output_index
-        return [Grew(index, *place, text[len(shown) :])]
-
-    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"))
-        self.ending = _ending_of(event.status, response)
-        self.trace = replace(
-            self.trace,
-            model=str(response.get("model") or ""),
-            error=read_api_error(response.get("error")),
-            removed=_removals(response.get("input_transformations")),
-        )
-        events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
-            if isinstance(item, dict):
-                events += self._end(output_index, item)
-        response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            TurnEnded(response_id, event.status, self.usage),
-        ]
-
-    def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
-        events: list[RunEvent] = []
-        for output_index in sorted(self._early):
-            kinds = {early.kind for early in self._early[output_index]}
-            if kinds & {"text", "refusal"}:
-                message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(output_index, message)
-        return events
-
-
-def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
-    if isinstance(event, Annotated):
-        return Cited(index, event.part, event.annotation)
-    return Pictured(index, event.number, event.image, event.form)
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Count what the API took out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
-    if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "cancelled":  # by somebody else: ours end without an answer
-        return ending_of_incomplete(status)
-    if status == "failed":
-        return ending_of_failure("failed", read_api_error(response.get("error")))
-    return COMPLETED
-
-
-# openai_responses.exchange ============================================================
-# One request sent, its answer told as run events.
+# ==== openai_responses.loop.attempts: One response: a request, sent again, resumed or polled where that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
@@ -3484,369 +3530,272 @@ async def _let_deltas_gather(
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
-# openai_responses.toolset =============================================================
-# What a run needs to answer calls: the tools of a request, with their limits.
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """What a tool returned.
+async def followed(
+    request: ResponsesRequest, line: Line, turn: Turn
+) -> AsyncGenerator[RunEvent, None]:
+    """Send a background `request`, feed its response to `turn`, yield what it means.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
+    Raises what `exchange` raises as long as the response has no id; after that only
+    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
+    an error, a cancellation or by closing the generator, cancels the response: nobody
+    would read what it goes on to cost.
     """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
-
-    def meant(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
-
-        A tool that only passes calls on names another one; None if it names none.
-        """
-
-    def waits_for_people(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
-        """Run a tool; whatever it raises is a failure of the tool."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    batch_seconds: float = 600.0
-    characters: int = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """What a run needs to answer calls, and the questions of remote servers, itself.
-
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
-    left open for others.
-    """
-
-    tools: CallableTools
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
-    log: Callable[[str], object] = field(default=str)
-    rounds: int = 10
-    most_calls: int = 100
-    carries_reasoning: bool = True
-    runs_calls: bool = True
-
-
-def output_of(call: Item, answer: ToolAnswer) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def failed_answer(sentence: str) -> ToolAnswer:
-    """Return the answer of a call that did not succeed, in words for the model."""
-    return ToolAnswer(f"Error: {sentence}", failed=True)
-
-
-# openai_responses.pictures ============================================================
-# Pictures that the model drew, as they go back to it.
-#
-# The API would look a drawn picture up by an id that it never stored (responses-api.md
-# §2.1): what goes back is an input picture, at the place where it was drawn.
-
-_READ_FORMS = ("png", "jpeg", "webp")
-
-
-def is_drawing(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is the drawing of a picture."""
-    return item_type(item) == "image_generation_call"
-
-
-def has_picture(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that the model can be given back."""
-    held = is_drawing(item) and bool(item.get("result"))
-    return held and picture_form(item) in _READ_FORMS
-
-
-def picture_form(item: Mapping[str, Any]) -> str:
-    """Return the format of a drawn picture, such as `png`."""
-    return str(item.get("output_format") or "png")
-
-
-def picture_url(item: Mapping[str, Any]) -> str:
-    """Return a drawn picture as an address that holds it."""
-    kind = {"svg": "svg+xml"}.get(picture_form(item), picture_form(item))
-    return f"data:image/{kind};base64,{item['result']}"
-
-
-def picture_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message."""
-    part = {"type": "input_image", "detail": "auto", "image_url": picture_url(item)}
-    return {"type": "message", "role": "user", "content": [part]}
-
-
-# openai_responses.origin ==============================================================
-# Who made an item: reasoning is readable only for its own family and endpoint.
-#
-# Encrypted reasoning of another model, server or organisation is refused or silently
-# dropped by the API (responses-api.md §2.1, rules 4, 10 and 11).
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The model family, the server's name, the account there that produced an item.
-
-    `endpoint` and `account` are empty where an earlier writer did not note them.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def may_read(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return who makes items of `family` at `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
-
-
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
-
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
-    """
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
-
-
-# openai_responses.tool_names ==========================================================
-# Names of tools that the API forbids, there and back.
-
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_STEM = 51  # of 64; the rest is `_` and the digest
-_DIGEST = 12
-
-
-@dataclass(frozen=True, slots=True)
-class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
-
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
-    """
-
-    known: tuple[str, ...] = ()
-
-    def sent(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    following = _Following(line, turn)
+    part = _begun(exchange(request, line, turn, following.cursor), following)
+    try:
         while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
-
-    def original(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
-
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent(tool["name"])}
-
-
-# openai_responses.remote_calls ========================================================
-# Calls of remote MCP servers, told to the model as calls with outputs.
-#
-# With `store: false` the API takes an `mcp_call` back but does not show it to the model:
-# no token is counted for it, and what the server said is forgotten. As a function's call
-# with its output it is read (seen live by two users of the API in 2026). So this pair
-# stands for it in every later request; it is also what a host makes of the card.
-#
-# A person's consent belongs to one response: the API would make a call again whose
-# approval comes back without it. What the model has acted on becomes such a pair, too.
-
-_REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
+            error: ResponsesError | None = None
+            try:
+                async with aclosing(part) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                error = caught
+            if turn.ending or not following.can_go_on(error):
+                break
+            wait = following.wait_after(error)
+            if following.has_news:
+                yield Noted(_BROKE)
+            await asyncio.sleep(wait)
+            part = following.next_part()
+    finally:
+        following.leave()
 
 
-def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
+class _Following:
+    """What is known of a response, and how to get at the rest of it."""
 
-    Open WebUI names the tools of its own MCP servers alike.
+    def __init__(self, line: Line, turn: Turn) -> None:
+        self._named = asyncio.Event()
+        self.cursor = Cursor(self._named.set)
+        self.has_news = False
+        self._line = line
+        self._turn = turn
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_left = False
+
+    def can_go_on(self, error: ResponsesError | None) -> bool:
+        """Say whether there can be more of the response; raises `error` if not."""
+        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        goes_on = bool(self.cursor.response_id) and not is_total
+        if error is not None and not goes_on:
+            raise error
+        return goes_on
+
+    def wait_after(self, error: ResponsesError | None) -> float:
+        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        asked, self.has_news = self._asks, self.cursor.last != self._seen
+        self._seen = self.cursor.last
+        if asked and error is None:  # the server says that it still works at it
+            self._failures, self._asks = 0, not self._can_resume
+            return self._within_limits(self._line.limits.poll_seconds)
+        self._failures = 0 if self.has_news else self._failures + 1
+        wait = self._backoff(error)
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+        self._asks = not (self.has_news and self._can_resume)
+        if wait is None:
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return self._within_limits(wait)
+
+    def next_part(self) -> AsyncGenerator[RunEvent, None]:
+        """Return the rest of the stream, or the response as it stands now."""
+        path = f"/responses/{self.cursor.response_id}"
+        if not self._asks:
+            path += f"?stream=true&starting_after={self.cursor.last}"
+        return fetched(path, self._line, self._turn, self.cursor)
+
+    def let_go(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        """Stop reading `part`, whose `first` event is awaited, once there is an id.
+
+        Whoever leaves earlier could not cancel the response: nobody can find it.
+        """
+        self._line.connections.do_later(self._closed(part, first))
+
+    async def _closed(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        named = asyncio.create_task(self._named.wait())
+        awaited = {first, named}
+        await asyncio.wait(
+            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in awaited:
+            task.cancel()
+        await asyncio.gather(*awaited, return_exceptions=True)
+        await part.aclose()
+        self.leave()
+
+    def leave(self) -> None:
+        """Cancel the response once, unless it is over or not there."""
+        named, ended = self.cursor.response_id, self._turn.ending
+        if named and not ended and not self._is_left:
+            self._is_left = True
+            path = f"/responses/{named}/cancel"
+            self._line.connections.post_later(self._line.endpoint, path)
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self.cursor.last is not None
+
+    def _backoff(self, error: ResponsesError | None) -> float | None:
+        """Return how long to wait after a failure; None for a refusal that stands."""
+        setback = error.setback if isinstance(error, ApiRefused) else Setback()
+        policy = self._line.limits.resuming
+        return retry_wait(policy, self._failures, setback, random_fraction())
+
+    def _within_limits(self, wait: float) -> float:
+        if not self._line.deadlines.leave(wait):
+            raise TimedOut("total_timeout")
+        return wait
+
+
+async def _begun(
+    part: AsyncGenerator[RunEvent, None], following: _Following
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield what `part` does, but do not drop it before the response has an id."""
+    first = asyncio.create_task(_first_of(part))
+    try:
+        event = await asyncio.shield(first)
+    except asyncio.CancelledError:
+        following.let_go(part, first)
+        raise
+    async with aclosing(part) as events:
+        if event is not None:
+            yield event
+        async for event in events:
+            yield event
+
+
+async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
+    return await anext(part, None)
+
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""What is answered by whoever stands in front of the API and has waited in vain."""
+
+
+class Attempts:
+    """The attempts at one turn.
+
+    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
+    `error` what stopped it, if something of ours did.
     """
-    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        line: Line,
+        retries: RetryPolicy,
+        first_index: int = 0,
+    ) -> None:
+        """Count the items of the turn from `first_index` on."""
+        self.request = request
+        self.turn = Turn(first_index)
+        self.error: ResponsesError | None = None
+        self._line = line
+        self._policy = retries
+        self._first_index = first_index
+        self._retries = 0
+        self._healed: set[str] = set()
+        self._wait = 0.0
+
+    async def events(self) -> AsyncGenerator[RunEvent, None]:
+        """Send the request and yield what happens, until there is no more to try."""
+        while True:
+            self.turn, self.error = Turn(self._first_index), None
+            sent = followed if self.request.background else exchange
+            answer = sent(self.request, self._line, self.turn)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note = self._next()
+            if note is None or not self._line.deadlines.leave(self._wait):
+                break
+            yield note
+            await asyncio.sleep(self._wait)
+        for event in self.turn.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the turn ended."""
+        if self.turn.ending:
+            return self.turn.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.turn.event_count > 0)
+        return CUT if self.turn.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know of the last answer."""
+        if not isinstance(self.error, ApiRefused):
+            return self.turn.trace
+        refused = self.error
+        return Trace(refused.request_id, "", refused.setback.status, refused.error)
+
+    def _next(self) -> Noted | None:
+        """Return what to tell before the next attempt; None when there is none."""
+        setback = _setback(self.error, self.turn)
+        if setback is None or (self.request.background and _may_run(self.error)):
+            return None
+        remedy = healed(self.request, setback.error)
+        if remedy and remedy.cause not in self._healed:
+            self._healed.add(remedy.cause)
+            self.request, self._wait = remedy.request, 0.0
+            return Noted(remedy.sentence, remedy.cause)
+        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        if wait is None:
+            return None
+        self._retries += 1
+        self._wait = wait
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
 
 
-def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
+def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+    """Return the failure, if it came before the first event of the answer."""
+    if turn.refusal:
+        return Setback(200, turn.refusal)
+    if turn.event_count:
+        return None
+    if isinstance(error, ApiRefused):
+        return error.setback
+    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    return Setback() if silent or isinstance(error, ConnectionFailed) else None
 
 
-def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may have taken the request in spite of `error`.
 
-
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
-    return [remote_call(item), remote_output(item)]
-
-
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
-
-
-def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
-    return item_type(item) == "mcp_approval_request"
-
-
-def settled(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
-
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
+    Other answers stop when the connection does. A background response whose name we
+    do not know goes on: sent again, it would run twice, and be billed twice. So it is
+    sent again only where nothing arrived, or where the API itself refused it; a
+    gateway's answer does not tell what happened behind it.
     """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
-    answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
-        if _is_response(item)
-    }
-    kept: list[Item] = []
-    for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
+    match error:
+        case ConnectionFailed():
+            return error.was_sent
+        case ApiRefused():
+            told = error.setback.wanted
+            return not told and error.status in _GATEWAY_STATUS
+    return isinstance(error, TimedOut)
 
 
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
-
-
-def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
-
-    Calls that ran at the same time stand in the host's order otherwise.
-    """
-    rows = list(items)
-    outputs = {
-        item["call_id"]: item
-        for item in rows
-        if _is_remote(item, "function_call_output")
-    }
-    told: list[Item] = []
-    for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            told += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
-            told.append(item)
-    return told
-
-
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "mcp_approval_response"
-
-
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
-
-
-def _remote_call_id(item: Mapping[str, Any]) -> str:
-    own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
-
-
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
-def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
-    error = item.get("error")
-    if not error:
-        return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-# openai_responses.schema_parts ========================================================
-# The named parts of a JSON Schema, and what refers to them.
+# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
 
 DEFINITIONS = ("$defs", "definitions")
 
@@ -3876,464 +3825,6 @@ def reference_name(node: Any) -> str:
         return steps[2].replace("~1", "/").replace("~0", "~")
     return ""
 
-
-# openai_responses.misfits =============================================================
-# A value held against a JSON Schema.
-#
-# The check knows the keywords that models get wrong: types, required properties, enums,
-# items and choices. Others are the tool's business.
-
-DEEPEST_ARGUMENT = 40
-"""How deep values and what schemas refer to are followed."""
-
-
-def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": _is_number,
-    "integer": lambda value: _is_number(value) and value == int(value),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaCheck:
-    """Holds values against the parts of one schema.
-
-    Where it is `lenient`, the null of a property that may be left out is always fine.
-    What was found is remembered by the objects themselves, so a check must not outlive
-    them.
-    """
-
-    root: Mapping[str, Any]
-    lenient: bool = False
-    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
-
-    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and what is wrong there; nothing if `value` fits `node`."""
-        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
-            return ""
-        # A schema can lead to the same part by many ways, and back to where it began.
-        place = (path, id(value), id(node))
-        if place not in self._found:
-            self._found[place] = ""
-            self._found[place] = self._misfit(value, node, path, depth)
-        return self._found[place]
-
-    def _misfit(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        if value is None and node.get("nullable") is True:
-            return ""
-        if "$ref" in node:
-            return self.misfit(value, referred(node, self.root), path, depth + 1)
-        found = _own_misfit(value, node, path)
-        if isinstance(value, Mapping):
-            found = found or self._in_object(value, node, path, depth)
-        if isinstance(value, list):
-            found = found or self._in_list(value, node, path, depth)
-        return found or self._in_parts(value, node, path, depth)
-
-    def _in_object(
-        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        required = node.get("required") or ()
-        missing = [name for name in required if name not in value]
-        if missing:
-            return f"{_joined(path, str(missing[0]))} is missing"
-        properties = node.get("properties") or {}
-        found = (
-            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
-            for name in properties
-            if name in value
-            and (value[name] is not None or name in required or not self.lenient)
-        )
-        return next(filter(None, found), "")
-
-    def _in_list(
-        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        found = (
-            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
-            for place, one in enumerate(value)
-        )
-        return next(filter(None, found), "")
-
-    def _in_parts(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        """Hold a value against `allOf`, and against one at least of a choice."""
-        for part in node.get("allOf") or ():
-            found = self.misfit(value, part, path, depth + 1)
-            if found:
-                return found
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
-
-
-def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Hold a value against the type of a schema, then against what it may be."""
-    place = path or "object"
-    kinds = _known_types(node.get("type"))
-    if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{place} must be {_listed(kinds)}"
-    allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
-    return ""
-
-
-def _known_types(said: Any) -> list[str]:
-    kinds = [said] if isinstance(said, str) else said or []
-    return [kind for kind in kinds if kind in _TYPES]
-
-
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; long ones are no help to a model."""
-    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
-    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
-
-
-# openai_responses.arguments ===========================================================
-# What a model gives a function, held against the function's own schema.
-
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""What a server calls a schema need not be one."""
-
-
-def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
-
-    Nulls that stand for "not given" are fine.
-    """
-    if not isinstance(arguments, Mapping):
-        return "The arguments must be a JSON object."
-    given = without_nulls(arguments, schema)
-    try:
-        found = SchemaCheck(schema).misfit(given, schema)
-    except _ODD_SCHEMA:
-        return None
-    return f"The argument {found}." if found else None
-
-
-def without_nulls(
-    arguments: Mapping[str, Any], schema: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
-
-    They do where a property is optional and must not be null itself. Where the schema
-    is a choice, the form that the model chose tells.
-    """
-    try:
-        return dict(_cleaned(arguments, schema, schema, 0))
-    except _ODD_SCHEMA:
-        return dict(arguments)
-
-
-def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
-        return value
-    forms = _held_against(value, node, root)
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_cleaned(one, items, root, depth + 1) for one in value]
-    known: dict[str, list[Any]] = {}
-    required: set[str] = set()
-    for form in forms:
-        for name, part in (form.get("properties") or {}).items():
-            known.setdefault(name, []).append(part)
-        required |= set(form.get("required") or ())
-    whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaCheck(root)
-    return {
-        name: _cleaned(one, whole.get(name), root, depth + 1)
-        for name, one in value.items()
-        if one is not None
-        or name not in whole
-        or name in required
-        or not may_be_null.misfit(None, whole[name])
-    }
-
-
-def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that a value is held against, each once.
-
-    Of choices it is the option that fits.
-    """
-    found: dict[int, Any] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(_parts_of(value, part, root))
-    return list(found.values())
-
-
-def _parts_of(
-    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
-) -> list[Any]:
-    parts = [referred(node, root)] if "$ref" in node else []
-    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
-    for key in ("anyOf", "oneOf"):
-        options = node.get(key)
-        parts += (
-            _chosen_option(value, options, root) if isinstance(options, list) else []
-        )
-    return parts
-
-
-def _chosen_option(
-    value: Any, options: list[Any], root: Mapping[str, Any]
-) -> list[Any]:
-    """Return the option that a value fits; all of them where it fits none."""
-    check = SchemaCheck(root, lenient=True)
-    fitting = (option for option in options if not check.misfit(value, option))
-    first = next(fitting, None)
-    return options if first is None else [first]
-
-
-# openai_responses.prices ==============================================================
-# What a run costs, in US dollars.
-#
-# Prices are those of the catalog or of the administrator, for the standard tier; where
-# one is missing the cost is unknown, never a guess.
-
-_MILLION = 1_000_000
-
-_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
-"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
-2026-11-21; the second is not verified)."""
-
-_CONTAINER_FEE = 0.03
-"""For one container of the code interpreter; not verified."""
-
-_PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
-
-
-def cost_of_run(
-    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
-) -> float | None:
-    """Return what the tokens and the hosted tools of a run cost; None if unknown.
-
-    `output` holds the items of all its turns.
-    """
-    tokens = _cost_of_tokens(usage, prices) if prices else None
-    return None if tokens is None else tokens + _cost_of_tools(output)
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = typed_object(text)
-    if table is None:
-        raise InvalidRequest(_NOT_PRICES)
-    return {model: _read_row(row) for model, row in table.items()}
-
-
-def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
-    if prices.input is None or prices.output is None:
-        return None
-    # What is cached or written to the cache is part of the input.
-    cached = prices.input if prices.cached is None else prices.cached
-    written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    sums = (
-        plain * prices.input,
-        usage.cached * cached,
-        usage.cache_writes * written,
-        usage.output * prices.output,
-    )
-    return sum(sums) / _MILLION
-
-
-def _cost_of_tools(output: Iterable[Item]) -> float:
-    items = list(output)
-    calls = Counter(item_type(item) for item in items)
-    containers = {
-        item.get("container_id")
-        for item in items
-        if item_type(item) == "code_interpreter_call"
-    }
-    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
-    return fees + len(containers) * _CONTAINER_FEE
-
-
-def _read_row(row: object) -> ModelPrices:
-    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
-    numbers = all(
-        name in _PRICE_NAMES
-        and isinstance(price, int | float)
-        and 0 <= price < _MILLION
-        for name, price in prices.items()
-    )
-    if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
-    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
-
-
-# openai_responses.replay ==============================================================
-# How an item goes back to the API in a later request.
-#
-# What the model produced stays byte for byte. Ids go, because with `store: false` they
-# would be looked up and not found, and so do states, which Azure refuses on reasoning
-# (responses-api.md §2.1, rules 1 to 3, 6, 7 and 9). Hosted items must have both. Their
-# ids are made anew, always the same for the same item: the API's own would call for the
-# reasoning in front of them, which a chat may have lost.
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that have to be there even where they are null."""
-
-
-def replayed(item: Item) -> Item:
-    """Return `item` as it is given back: without ids, states and absent values.
-
-    Those inside the content of a message go too (`logprobs`), and the pages that a
-    search found (`action.sources`).
-    """
-    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
-    if is_returned_hosted(item):
-        kept |= _demanded(item)
-    return kept
-
-
-def restated(item: Item) -> list[Item]:
-    """Return what stands for a whole output item in later requests, in its order."""
-    if item_type(item) == "mcp_call":
-        return remote_pair(item)
-    return [picture_message(item) if has_picture(item) else replayed(item)]
-
-
-def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
-    going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in restated(item)]
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
-
-
-def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
-    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are for people, and large
-        parts = content_parts(demanded["outputs"])
-        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
-        action = item["action"].items()
-        demanded["action"] = {
-            k: v for k, v in action if k != "sources" and v is not None
-        }
-    # An approval is named by the id of the request for it.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
-        demanded["id"] = _new_id(str(item["id"]))
-    return demanded
-
-
-def _new_id(own: str) -> str:
-    """Return an id of the kind that `own` is; replayed again, it stays the same."""
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
-
-
-def _replayed_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
-
-
-# openai_responses.open_schemas ========================================================
-# A JSON Schema as the API takes it without strict mode.
-#
-# There too the root of a function's parameters has to be an object with `properties`
-# that is no choice, and an array has to say what it holds. One tool that breaks this
-# would be an error for the whole request.
-
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-_DEEPEST_OPEN = 30
-
-
-def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
-
-    What a choice at the root offers becomes one object with all its properties.
-    """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
-    if "required" in schema:
-        root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root, 0))
-
-
-def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
-        return {}
-    found: dict[str, Any] = {}
-    parts = [referred(node, root)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
-    for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
-
-
-def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
-    if depth > _DEEPEST_OPEN:
-        return node
-    if isinstance(node, list):
-        return [_with_items(one, depth + 1) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
-    kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
-
-
-# openai_responses.strict_limits =======================================================
-# How large a schema may be in strict mode.
-#
-# The numbers are those of OpenAI's guide to structured outputs, "Supported schemas".
 
 _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
@@ -4370,13 +3861,6 @@ def _is_short(enum: list[str]) -> bool:
 def _length(texts: list[str]) -> int:
     return sum(map(len, texts))
 
-
-# openai_responses.schemas =============================================================
-# A JSON Schema made strict.
-#
-# Strict mode takes a part of JSON Schema: every object closed, every property required
-# (optional ones become nullable, see `arguments.without_nulls`), no open maps. What
-# cannot be said in it is not guessed: such a function is sent with `strict: false`.
 
 Schema = dict[str, Any]
 
@@ -4605,8 +4089,445 @@ def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
     return both
 
 
-# openai_responses.tools ===============================================================
-# Host tool specs -> Responses tools.
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+_DEEPEST_OPEN = 30
+
+
+def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function's parameters in a form that is never refused.
+
+    What a choice at the root offers becomes one object with all its properties.
+    """
+    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    properties = _properties(schema, schema, 0)
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    root = {**kept, "type": "object", "properties": properties}
+    if "required" in schema:
+        root["required"] = [name for name in names if isinstance(name, str)]
+    return dict(_with_items(root, 0))
+
+
+def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Return all properties that an object may have, whatever it is made of."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
+        return {}
+    found: dict[str, Any] = {}
+    parts = [referred(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        found = {**_properties(part, root, depth + 1), **found}
+    own = node.get("properties")
+    return {**found, **own} if isinstance(own, Mapping) else found
+
+
+def _with_items(node: Any, depth: int) -> Any:
+    """Return a schema whose arrays all say what they hold."""
+    if depth > _DEEPEST_OPEN:
+        return node
+    if isinstance(node, list):
+        return [_with_items(one, depth + 1) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    kind = node.get("type")
+    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+
+
+# ==== openai_responses.loop.arguments: The arguments that a model gives a function, checked against its schema.
+
+DEEPEST_ARGUMENT = 40
+"""How deep values and what schemas refer to are followed."""
+
+
+def _is_number(value: Any) -> bool:
+    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value)
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": _is_number,
+    "integer": lambda value: _is_number(value) and value == int(value),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaCheck:
+    """Holds values against the parts of one schema.
+
+    Where it is `lenient`, the null of a property that may be left out is always fine.
+    What was found is remembered by the objects themselves, so a check must not outlive
+    them.
+    """
+
+    root: Mapping[str, Any]
+    lenient: bool = False
+    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
+
+    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+            return ""
+        # A schema can lead to the same part by many ways, and back to where it began.
+        place = (path, id(value), id(node))
+        if place not in self._found:
+            self._found[place] = ""
+            self._found[place] = self._misfit(value, node, path, depth)
+        return self._found[place]
+
+    def _misfit(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            return self.misfit(value, referred(node, self.root), path, depth + 1)
+        found = _own_misfit(value, node, path)
+        if isinstance(value, Mapping):
+            found = found or self._in_object(value, node, path, depth)
+        if isinstance(value, list):
+            found = found or self._in_list(value, node, path, depth)
+        return found or self._in_parts(value, node, path, depth)
+
+    def _in_object(
+        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        required = node.get("required") or ()
+        missing = [name for name in required if name not in value]
+        if missing:
+            return f"{_joined(path, str(missing[0]))} is missing"
+        properties = node.get("properties") or {}
+        found = (
+            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
+            for name in properties
+            if name in value
+            and (value[name] is not None or name in required or not self.lenient)
+        )
+        return next(filter(None, found), "")
+
+    def _in_list(
+        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        found = (
+            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
+            for place, one in enumerate(value)
+        )
+        return next(filter(None, found), "")
+
+    def _in_parts(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        """Hold a value against `allOf`, and against one at least of a choice."""
+        for part in node.get("allOf") or ():
+            found = self.misfit(value, part, path, depth + 1)
+            if found:
+                return found
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
+            return f"{path or 'object'} fits none of its forms"
+        return ""
+
+
+def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
+    """Hold a value against the type of a schema, then against what it may be."""
+    place = path or "object"
+    kinds = _known_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{place} must be {_listed(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
+        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
+    return ""
+
+
+def _known_types(said: Any) -> list[str]:
+    kinds = [said] if isinstance(said, str) else said or []
+    return [kind for kind in kinds if kind in _TYPES]
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return a few words as a list; long ones are no help to a model."""
+    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
+    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""What a server calls a schema need not be one."""
+
+
+def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+
+    Nulls that stand for "not given" are fine.
+    """
+    if not isinstance(arguments, Mapping):
+        return "The arguments must be a JSON object."
+    given = without_nulls(arguments, schema)
+    try:
+        found = SchemaCheck(schema).misfit(given, schema)
+    except _ODD_SCHEMA:
+        return None
+    return f"The argument {found}." if found else None
+
+
+def without_nulls(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments without the nulls that stand for "not given".
+
+    They do where a property is optional and must not be null itself. Where the schema
+    is a choice, the form that the model chose tells.
+    """
+    try:
+        return dict(_cleaned(arguments, schema, schema, 0))
+    except _ODD_SCHEMA:
+        return dict(arguments)
+
+
+def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+        return value
+    forms = _held_against(value, node, root)
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_cleaned(one, items, root, depth + 1) for one in value]
+    known: dict[str, list[Any]] = {}
+    required: set[str] = set()
+    for form in forms:
+        for name, part in (form.get("properties") or {}).items():
+            known.setdefault(name, []).append(part)
+        required |= set(form.get("required") or ())
+    whole = {name: {"allOf": parts} for name, parts in known.items()}
+    may_be_null = SchemaCheck(root)
+    return {
+        name: _cleaned(one, whole.get(name), root, depth + 1)
+        for name, one in value.items()
+        if one is not None
+        or name not in whole
+        or name in required
+        or not may_be_null.misfit(None, whole[name])
+    }
+
+
+def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+    """Return the schemas that a value is held against, each once.
+
+    Of choices it is the option that fits.
+    """
+    found: dict[int, Any] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(_parts_of(value, part, root))
+    return list(found.values())
+
+
+def _parts_of(
+    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+) -> list[Any]:
+    parts = [referred(node, root)] if "$ref" in node else []
+    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
+    for key in ("anyOf", "oneOf"):
+        options = node.get(key)
+        parts += (
+            _chosen_option(value, options, root) if isinstance(options, list) else []
+        )
+    return parts
+
+
+def _chosen_option(
+    value: Any, options: list[Any], root: Mapping[str, Any]
+) -> list[Any]:
+    """Return the option that a value fits; all of them where it fits none."""
+    check = SchemaCheck(root, lenient=True)
+    fitting = (option for option in options if not check.misfit(value, option))
+    first = next(fitting, None)
+    return options if first is None else [first]
+
+
+# ==== openai_responses.redaction: Secrets out of text.
+
+REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # A header: its value goes on to the end of the line or of the quotes.
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # A name whose value is one word, or in quotes.
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # A query parameter.
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            # `Basic` is a word too: base64 has digits, or a capital inside a word.
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
+            # version and four bytes of a time that are zero for a while yet.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    A second time changes nothing. Secrets of fewer than six characters are ignored:
+    they would be found in ordinary words.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    if known:
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        pattern = "|".join(re.escape(form) for form in longest_first)
+        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
+    return _replaced(_LOOKS_SECRET, text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return what of a header's value may be secret: all of it, and each further word.
+
+    A server may repeat what follows `Bearer` alone.
+    """
+    return [value, *value.split()[1:]]
+
+
+def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted, as one line that no reader of a log obeys.
+
+    The words of tools, pages and programs get there: a line end would begin a line that
+    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    """
+    line = "\\n".join(redacted(text, secrets).splitlines())
+    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+
+
+def error_place(error: BaseException) -> str:
+    """Return what a log may say of a foreign exception: its kind, and where it arose.
+
+    Its text may quote a header or a prompt.
+    """
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    return f"{type(error).__name__} at {place}"
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
+
+
+def _replaced(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(
+        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
+    )
+
+
+def _keeping_the_name(found: re.Match[str]) -> str:
+    """Return the mark, with what tells the reader which secret was there."""
+    name = found[found.lastgroup] if found.lastgroup else ""
+    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for offset in range(3):
+        inner = _inside_base64(raw, offset)
+        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header stands behind a user name that nobody told us;
+    its length modulo three is all that matters.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+
+
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that the API allows.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """What each tool is called in a request; `known` are the tools' own names.
+
+    What a name becomes depends on itself, so that it is the same in the next request;
+    only a known tool that has that very name already makes a difference.
+    """
+
+    known: tuple[str, ...] = ()
+
+    def sent(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
+
+    def original(self, sent: str) -> str:
+        """Return the tool's own name of the one that the model used."""
+        return next((name for name in self.known if self.sent(name) == sent), sent)
+
+    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
+        return [self._sent_tool(tool) for tool in tools]
+
+    def _sent_tool(self, tool: Item) -> Item:
+        if tool.get("type") not in ("function", "custom"):
+            return tool
+        return {**tool, "name": self.sent(tool["name"])}
+
 
 _MODES = ("auto", "none", "required")
 _CALLED_BY_NAME = ("function", "custom")
@@ -4770,11 +4691,410 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
     raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# openai_responses.calls ===============================================================
-# Callables run by name: checked, bounded, each with an output whatever happens.
-#
-# The model gets a sentence of ours for every failure; what an exception says goes to
-# the log alone, because it may quote what the model must not see.
+# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent back in the input.
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The model family, the server's name, the account there that produced an item.
+
+    `endpoint` and `account` are empty where an earlier writer did not note them.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def may_read(self, maker: Self) -> bool:
+        """Say whether we may send reasoning that `maker` produced."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return who makes items of `family` at `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.owner())
+
+
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or what the host's id of the model tells.
+
+    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    """
+    if isinstance(wire, Mapping) and wire.get("family"):
+        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
+        return Origin(str(wire["family"]), endpoint, account)
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+_CLIENT_ANSWERS = (
+    "function_call_output",
+    "custom_tool_call_output",
+    "mcp_approval_response",
+)
+
+
+def remote_name(item: Mapping[str, Any]) -> str:
+    """Return what a remote tool is called here: its server's label, then its name.
+
+    Open WebUI names the tools of its own MCP servers alike.
+    """
+    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_call(item: Mapping[str, Any]) -> Item:
+    """Return the call that `item` made, or asked to be allowed."""
+    return {
+        "type": "function_call",
+        "call_id": _remote_call_id(item),
+        "name": remote_name(item),
+        "arguments": str(item.get("arguments") or "{}"),
+    }
+
+
+def remote_output(item: Mapping[str, Any]) -> Item:
+    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+
+
+def remote_pair(item: Mapping[str, Any]) -> list[Item]:
+    """Return a whole `mcp_call` as the model is told of it later."""
+    return [remote_call(item), remote_output(item)]
+
+
+def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+    """Return a call that was asked for and not allowed."""
+    return [remote_call(request), _call_output(request, f"Error: {why}")]
+
+
+def remote_failed(item: Mapping[str, Any]) -> bool:
+    """Say whether an `mcp_call` came to nothing."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: Mapping[str, Any]) -> bool:
+    """Say whether the API asks whether it may make a call."""
+    return item_type(item) == "mcp_approval_request"
+
+
+def settled(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without the approvals that are over.
+
+    One that the model has not acted on yet stays, because the next response does; a
+    request that nobody answered cannot be sent at all.
+    """
+    requests = {item["id"]: item for item in items if is_approval_request(item)}
+    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    answers = {
+        item.get("approval_request_id"): (place > last, item)
+        for place, item in enumerate(items)
+        if _is_response(item)
+    }
+    kept: list[Item] = []
+    for item in items:
+        is_open, answer = answers.get(_asked_id(item), (False, {}))
+        if is_open or _asked_id(item) is None:
+            kept.append(item)
+        elif is_approval_request(item) and answer.get("approve") is False:
+            kept += refused_pair(item, str(answer.get("reason") or ""))
+    return kept
+
+
+def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
+    """Return the place of the last item that the model made, or -1."""
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+    )
+    return max(acts, default=-1)
+
+
+def _asked_id(item: Mapping[str, Any]) -> object:
+    """Return the id of the request that `item` is or answers; None for others."""
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call right behind it.
+
+    Calls that ran at the same time stand in the host's order otherwise.
+    """
+    rows = list(items)
+    outputs = {
+        item["call_id"]: item
+        for item in rows
+        if _is_remote(item, "function_call_output")
+    }
+    told: list[Item] = []
+    for item in rows:
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            told += [item, outputs[item["call_id"]]]
+        elif not _is_remote(item, "function_call_output"):
+            told.append(item)
+    return told
+
+
+def _is_response(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "mcp_approval_response"
+
+
+def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+
+
+def _remote_call_id(item: Mapping[str, Any]) -> str:
+    own = str(item.get("id") or "")
+    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _call_output(item: Mapping[str, Any], text: str) -> Item:
+    kind = "function_call_output"
+    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
+
+
+def _remote_error(item: Mapping[str, Any]) -> str:
+    """Return what went wrong, in the words of the server or of the API."""
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
+"""Fields that have to be there even where they are null."""
+
+
+def replayed(item: Item) -> Item:
+    """Return `item` as it is given back: without ids, states and absent values.
+
+    Those inside the content of a message go too (`logprobs`), and the pages that a
+    search found (`action.sources`).
+    """
+    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
+    if is_returned_hosted(item):
+        kept |= _demanded(item)
+    return kept
+
+
+def restated(item: Item) -> list[Item]:
+    """Return what stands for a whole output item in later requests, in its order."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    return [picture_message(item) if has_picture(item) else replayed(item)]
+
+
+def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a turn as the next one of the same run sends it back."""
+    going = (item for item in output if _goes_back(item, with_reasoning))
+    return [told for item in going for told in restated(item)]
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and has_encrypted_reasoning(item)
+    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
+
+
+def _demanded(item: Item) -> Item:
+    """Return the fields of a hosted item that are not simply left as they are."""
+    kind = item_type(item)
+    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if demanded.get("outputs"):  # pictures are for people, and large
+        parts = content_parts(demanded["outputs"])
+        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    if kind == "web_search_call":
+        action = item["action"].items()
+        demanded["action"] = {
+            k: v for k, v in action if k != "sources" and v is not None
+        }
+    # An approval is named by the id of the request for it.
+    if "id" in demanded and not kind.startswith("mcp_approval"):
+        demanded["id"] = _new_id(str(item["id"]))
+    return demanded
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
+    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+
+
+def _replayed_part(part: Item) -> Item:
+    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+
+
+# ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
+
+Approval = Literal["auto", "ask", "deny"]
+
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, with the way to ask for the calls they leave open.
+
+    `log` takes a line when asking failed.
+    """
+
+    rules: Sequence[tuple[str, Approval]] = ()
+    otherwise: Approval = "auto"
+    ask: Ask | None = field(default=None, compare=False)
+    log: Callable[[str], object] = field(default=str, compare=False)
+
+    def rule_for(self, name: str) -> Approval:
+        """Return what the rules say of a tool."""
+        fitting = (
+            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
+        )
+        return next(fitting, self.otherwise)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether there is a tool, known or not, for which a person is asked."""
+        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str | None:
+        """Return what to tell the model of a call that may not run, or None."""
+        match self.rule_for(name):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        if await self._is_approved(call_id, name, arguments):
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
+
+    async def _is_approved(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        try:
+            return self.ask is not None and await self.ask(call_id, name, arguments)
+        except Exception as error:  # whoever cannot be asked has not said yes
+            self.log(f"nobody could be asked about {name}: {error_place(error)}")
+            return False
+
+
+def read_rules(text: str) -> list[tuple[str, Approval]]:
+    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+
+    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+    """
+    rules: list[tuple[str, Approval]] = []
+    for entry in text.replace("\n", ",").split(","):
+        pattern, _, answer = (part.strip() for part in entry.partition("="))
+        match answer or "ask":
+            case "auto" | "ask" | "deny" as known if pattern:
+                rules.append((pattern, known))
+            case _ if pattern or answer:
+                raise InvalidRequest(
+                    "TOOL_APPROVAL holds something that is no rule. An administrator "
+                    "has to correct it in the valves, for example `delete_*=ask`."
+                )
+    return rules
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool returned.
+
+    `output` is for the model: a text, or content parts with pictures. `card` holds
+    what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or those that the model was given."""
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call is for, with its arguments.
+
+        A tool that only passes calls on names another one; None if it names none.
+        """
+
+    def waits_for_people(self, name: str) -> bool:
+        """Say whether a tool's time is a person's, which no limit counts."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool; whatever it raises is a failure of the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How many calls run at once, for how many seconds, with how long an output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """What a run needs to answer calls, and the questions of remote servers, itself.
+
+    `log` takes lines that say why a tool failed. `rounds` is how often the model may
+    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
+    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
+    left open for others.
+    """
+
+    tools: CallableTools
+    approver: Approver = field(default_factory=Approver)
+    limits: CallLimits = field(default_factory=CallLimits)
+    log: Callable[[str], object] = field(default=str)
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+    runs_calls: bool = True
+
+
+def output_of(call: Item, answer: ToolAnswer) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def failed_answer(sentence: str) -> ToolAnswer:
+    """Return the answer of a call that did not succeed, in words for the model."""
+    return ToolAnswer(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -4969,427 +5289,6 @@ def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
     return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
 
 
-# openai_responses.healing =============================================================
-# A refused request, changed so that it passes.
-#
-# Five refusals have a cause that we can take away, each at the price of something less
-# (responses-api.md §0.9, §2.1, §4). They are recognised by the code, or by the words of
-# the server where it gives no code; a request is changed once for each cause, and only
-# while nothing has been shown.
-
-_ITEM_ERRORS = re.compile(
-    r"provided without its required"
-    r"|Items are not persisted when"
-    r"|Duplicate item found with id"
-    r"|Expected an ID that begins with"
-    r"|encrypted content .{0,400} could not be verified",
-    re.IGNORECASE | re.DOTALL,
-)
-_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
-_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
-_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
-
-
-@dataclass(frozen=True, slots=True)
-class Healed:
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
-
-    cause: str
-    request: ResponsesRequest
-    sentence: str
-
-
-def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
-    """Return a request without what `error` complains of, if that can be left out."""
-    for cause, heal in _REMEDIES.items():
-        changed = heal(request, error)
-        if changed is not None:
-            return Healed(cause, changed, _SENTENCES[cause])
-    return None
-
-
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Leave out all reasoning: one unreadable item does not say which."""
-    by_code = error.code == "invalid_encrypted_content"
-    if not by_code and not _ITEM_ERRORS.search(error.message):
-        return None
-    kept = [item for item in request.input if not is_bound(item)]
-    # The ids of hosted items are ours, and the API demands them.
-    without_ids = [
-        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
-    ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
-
-
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
-
-
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
-
-
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Take the effort nearest to the refused one among those that the error names."""
-    reasoning = request.reasoning or {}
-    asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
-        return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
-        return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
-
-
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Leave out all remote servers: behind the one that is told of may be others."""
-    tools = request.tools or []
-    kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
-        return None
-    choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
-
-
-def _about(error: ApiError) -> str:
-    """Return what an error is about: its parameter, else the words around it."""
-    return error.param or error.message
-
-
-_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
-
-_REMEDIES: Mapping[str, _Remedy] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
-}
-
-
-# openai_responses.resumption ==========================================================
-# One background response, read over as many connections as it takes.
-#
-# The server goes on when a connection breaks, so nothing is sent twice: the stream is
-# resumed behind its last event (OpenAI's guide on background mode). The server is asked
-# for the response itself where a stream brought nothing new, because there is no event
-# for a cancelled one, and where it cannot be resumed: five minutes after its beginning
-# it is refused.
-
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-async def followed(
-    request: ResponsesRequest, line: Line, turn: Turn
-) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
-
-    Raises what `exchange` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
-    """
-    following = _Following(line, turn)
-    part = _begun(exchange(request, line, turn, following.cursor), following)
-    try:
-        while True:
-            error: ResponsesError | None = None
-            try:
-                async with aclosing(part) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                error = caught
-            if turn.ending or not following.can_go_on(error):
-                break
-            wait = following.wait_after(error)
-            if following.has_news:
-                yield Noted(_BROKE)
-            await asyncio.sleep(wait)
-            part = following.next_part()
-    finally:
-        following.leave()
-
-
-class _Following:
-    """What is known of a response, and how to get at the rest of it."""
-
-    def __init__(self, line: Line, turn: Turn) -> None:
-        self._named = asyncio.Event()
-        self.cursor = Cursor(self._named.set)
-        self.has_news = False
-        self._line = line
-        self._turn = turn
-        self._seen: int | None = None
-        self._failures = 0
-        self._resumable = True
-        self._asks = False
-        self._is_left = False
-
-    def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.cursor.response_id) and not is_total
-        if error is not None and not goes_on:
-            raise error
-        return goes_on
-
-    def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
-        asked, self.has_news = self._asks, self.cursor.last != self._seen
-        self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
-            self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
-        self._failures = 0 if self.has_news else self._failures + 1
-        wait = self._backoff(error)
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
-        self._asks = not (self.has_news and self._can_resume)
-        if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
-            raise ResponseLost
-        return self._within_limits(wait)
-
-    def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
-        path = f"/responses/{self.cursor.response_id}"
-        if not self._asks:
-            path += f"?stream=true&starting_after={self.cursor.last}"
-        return fetched(path, self._line, self._turn, self.cursor)
-
-    def let_go(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
-
-        Whoever leaves earlier could not cancel the response: nobody can find it.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        named = asyncio.create_task(self._named.wait())
-        awaited = {first, named}
-        await asyncio.wait(
-            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in awaited:
-            task.cancel()
-        await asyncio.gather(*awaited, return_exceptions=True)
-        await part.aclose()
-        self.leave()
-
-    def leave(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
-        named, ended = self.cursor.response_id, self._turn.ending
-        if named and not ended and not self._is_left:
-            self._is_left = True
-            path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self.cursor.last is not None
-
-    def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
-        setback = error.setback if isinstance(error, ApiRefused) else Setback()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
-
-    def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.leave(wait):
-            raise TimedOut("total_timeout")
-        return wait
-
-
-async def _begun(
-    part: AsyncGenerator[RunEvent, None], following: _Following
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.let_go(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
-
-
-async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
-    return await anext(part, None)
-
-
-# openai_responses.attempts ============================================================
-# One turn: a request, sent again where that helps.
-#
-# It is sent again only before the first event of its answer: changed, where the refusal
-# has a cause that can be left out, or as it is, where waiting may help.
-
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
-
-
-class Attempts:
-    """The attempts at one turn.
-
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
-    """
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        line: Line,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Count the items of the turn from `first_index` on."""
-        self.request = request
-        self.turn = Turn(first_index)
-        self.error: ResponsesError | None = None
-        self._line = line
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._healed: set[str] = set()
-        self._wait = 0.0
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
-        while True:
-            self.turn, self.error = Turn(self._first_index), None
-            sent = followed if self.request.background else exchange
-            answer = sent(self.request, self._line, self.turn)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note = self._next()
-            if note is None or not self._line.deadlines.leave(self._wait):
-                break
-            yield note
-            await asyncio.sleep(self._wait)
-        for event in self.turn.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the turn ended."""
-        if self.turn.ending:
-            return self.turn.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.turn.event_count > 0)
-        return CUT if self.turn.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.turn.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.setback.status, refused.error)
-
-    def _next(self) -> Noted | None:
-        """Return what to tell before the next attempt; None when there is none."""
-        setback = _setback(self.error, self.turn)
-        if setback is None or (self.request.background and _may_run(self.error)):
-            return None
-        remedy = healed(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Noted(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
-        if wait is None:
-            return None
-        self._retries += 1
-        self._wait = wait
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
-
-
-def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
-    """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Setback(200, turn.refusal)
-    if turn.event_count:
-        return None
-    if isinstance(error, ApiRefused):
-        return error.setback
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
-    return Setback() if silent or isinstance(error, ConnectionFailed) else None
-
-
-def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
-
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
-    """
-    match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            told = error.setback.wanted
-            return not told and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
-
-
-# openai_responses.consents ============================================================
-# A person's consent to the calls that the API wants to make at remote servers.
-#
-# The API asks where the description of a server says so, and wherever it does not say
-# anything; so what no rule decides is asked here, too.
-
-
 @dataclass(frozen=True, slots=True)
 class Consent:
     """What was decided about one request; `refusal` says why it may not be."""
@@ -5456,11 +5355,7 @@ def _shown_arguments(request: Item) -> Mapping[str, Any]:
     return {"arguments": text} if arguments is None else arguments
 
 
-# openai_responses.run =================================================================
-# A whole request, as a stream of run events: turn, calls, turn.
-#
-# The loop knows neither host nor valve: what it needs comes in frozen inputs, what
-# happens goes out as events, and the last of them says how the run ended.
+# ==== openai_responses.loop.run: A whole request, as a stream of run events: turn, calls, turn.
 
 _NO_RETRY = RetryPolicy(0)
 """What a tool did cannot be undone, so that nothing after it is sent twice."""
@@ -5635,30 +5530,7 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# openai_responses.ulids ===============================================================
-# The ids of kept items: ULIDs, 26 characters that sort by time.
-#
-# Layout of the ULID specification: 48 bits of milliseconds, 80 random bits, written in
-# Crockford's alphabet. Our own lines, because a package would have to be installed on
-# the user's server.
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
-
-
-def encode_ulid(milliseconds: int, randomness: int) -> str:
-    """Return the id for a time since 1970 and 80 bits of randomness."""
-    number = (milliseconds << 80) | randomness
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
-
-
-# owui_chat.host_chunks ================================================================
-# The chunks that Open WebUI understands beside an answer's text.
+# ==== owui_chat.render.chunks: The chunks that Open WebUI understands beside an answer's text.
 
 Chunk = dict[str, Any]
 
@@ -5729,11 +5601,44 @@ def host_event(event: dict[str, Any]) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
-# owui_chat.links ======================================================================
-# Links to the pages of a search, in a text that is still growing.
-#
-# The model writes `([host](https://host/page?utm_source=openai))`. Such a link has to be
-# whole before it can be shown otherwise, so what may become one is held back.
+# ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
+
+_CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
+
+
+def cited_files(item: Mapping[str, Any]) -> list[Item]:
+    """Return the citations of container files in a message, one for each file."""
+    parts = content_parts(item.get("content"))
+    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
+    cited = (row for row in rows if row.get("type") == "container_file_citation")
+    return list({str(row.get("file_id")): row for row in cited}.values())
+
+
+def addresses_of(text: str, name: str) -> list[str]:
+    """Return the addresses in `text` of the file in a container that has this name."""
+    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [
+        address for address in found if PurePosixPath(unquote(address)).name == name
+    ]
+
+
+def made_text(text: str, card: Mapping[str, Any]) -> str:
+    """Return a text with the addresses and the notes of its card."""
+    links = card.get("links") or {}
+    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+    return "\n\n".join([linked, *card.get("notes", ())])
+
+
+def text_below(card: Mapping[str, Any]) -> str:
+    """Return what a reader gets who has seen the text with its own addresses."""
+    links = (card.get("links") or {}).items()
+    lines = [
+        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
+    ]
+    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
+
+
+# ==== owui_chat.citations: Sources of an answer: `[n]` in its text, links, and annotations.
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -5801,753 +5706,6 @@ def place_without_tracking(text: str, place: int) -> int:
 def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
-
-# owui_chat.annotations ================================================================
-# Annotations of an answer, in the form of Chat Completions.
-
-
-def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
-
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
-    """
-    annotations: list[Item] = []
-    for part in content_parts(item.get("content")):
-        text = part_text(part)
-        for annotation in content_parts(part.get("annotations")):
-            if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, text, before))
-        before += len(without_tracking(text))
-    return annotations
-
-
-def _url_citation(annotation: Item, text: str, before: int) -> Item:
-    cited: Item = {
-        "url": without_tracking(str(annotation.get("url") or "")),
-        "title": str(annotation.get("title") or ""),
-    }
-    for key in ("start_index", "end_index"):
-        place = annotation.get(key)
-        place = place if isinstance(place, int) else len(text)
-        cited[key] = before + place_without_tracking(text, place)
-    return {"type": "url_citation", "url_citation": cited}
-
-
-# owui_chat.cards ======================================================================
-# Items as the host stores them, for what its page draws of each.
-
-
-def call_card(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
-
-    A call without a status the host would leave out of the next turn (misc.py:389).
-    """
-    shown = {"status": "completed", **_without_secrets(item)}
-    if item_type(item) == "custom_tool_call":
-        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
-        shown |= {"type": "function_call", "arguments": text}
-    return shown
-
-
-def output_card(event: CallAnswered) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def broken_off_card(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
-
-
-def begun_card(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call" | "custom_tool_call":
-            begun = {**call_card(begun), "arguments": ""}
-    return begun
-
-
-def message_card(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def reasoning_card(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(map(part_text, parts))
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-# owui_chat.shown ======================================================================
-# The output items that the host holds of one message, and the events that make them.
-#
-# The host reduces such events to its items (utils/response.py:381). Each has a place that
-# counts over all turns, and an empty `choices` delta for stream filters that look for one
-# (open-webui.md §14).
-
-_DELTA_TYPES: Mapping[str, str] = {
-    "text": "output_text.delta",
-    "refusal": "output_text.delta",
-    "summary": "reasoning_summary_text.delta",
-    "reasoning": "reasoning_text.delta",
-    "arguments": "function_call_arguments.delta",
-    "code": "code.delta",
-}
-
-
-class ShownItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.items: list[Item] = []
-        self.files: list[Item] = []
-
-    def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
-        self.items.append(item)
-        return _native("output_item.added", len(self.items) - 1, item=item)
-
-    def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
-        self.items[place] = item
-        return _native("output_item.done", place, item=item)
-
-    def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
-        yield self.begin(item)
-        yield self.end(len(self.items) - 1, item)
-
-    def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
-        place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self.begin(begun_card(item))
-        yield self.end(place, item)
-
-    def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
-        part = "summary_index" if kind == "summary" else "content_index"
-        item_id = self.items[place].get("id")
-        grown = {"item_id": item_id, part: 0, "delta": text}
-        return _native(_DELTA_TYPES[kind], place, **grown)
-
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
-
-
-# owui_chat.kept_cards =================================================================
-# What a run keeps in the host's own stored output of its message.
-#
-# The page draws nothing for an item of an unknown type that has no `content`, and the
-# host stores it as it is but gives it to no model (open-webui.md §0.4, §5):
-#
-#     {"type": "openai_responses:kept", "id": "kept_{ulid}", "before": id of a message item,
-#      "kept": what a message key would hold}
-#
-# Without an item for `before` it belongs to the end of its message.
-
-KEPT_TYPE = "openai_responses:kept"
-KEPT_ID = "kept_"
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A record to store, `value`, named by its id.
-
-    `index` is the item of the run whose text it stands in front of, None the end.
-    """
-
-    ulid: str
-    value: Mapping[str, Any]
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """The entries of a turn for the `reasoning_details` of its thought."""
-
-    details: Sequence[Item]
-
-
-ShownEvent = RunEvent | Kept | Carried
-"""What a view is told: of the run, or of what is kept of it."""
-
-
-class KeptCards:
-    """Puts into one message's output what is kept of it."""
-
-    def __init__(self, shown: ShownItems) -> None:
-        """Add to `shown`."""
-        self._shown = shown
-        self._places: dict[str, int] = {}
-        self._carried_to = 0
-
-    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
-        if isinstance(event, Kept):
-            yield from self._keep(event, places)
-        else:
-            yield from self._carry(event)
-
-    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
-        items = self._shown.items
-        if kept.ulid in self._places:
-            place = self._places[kept.ulid]
-            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
-            return
-        found = places.get(-1 if kept.index is None else kept.index)
-        before = "" if found is None else items[found].get("id") or ""
-        self._places[kept.ulid] = len(items)
-        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
-        yield from self._shown.add({**head, "kept": dict(kept.value)})
-
-    def _carry(self, carried: Carried) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
-        items = self._shown.items
-        new = range(self._carried_to, len(items))
-        self._carried_to = len(items)
-        place = next((at for at in new if is_reasoning(items[at])), None)
-        if place is not None:
-            details = [*carried.details]
-            yield self._shown.end(place, {**items[place], "reasoning_details": details})
-
-
-# owui_chat.markers ====================================================================
-# The marker grammar: a line of text that names kept items and is never seen.
-#
-# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
-# renders as nothing where one is allowed: on a line of its own after a blank line. We
-# write it with blank lines around it, whole in one chunk. `reference` for the forms of
-# earlier writers: ids of 16 or 26 characters, with or without a query, in any case;
-# v1 links; zero-width blocks. Lines of other pipes are taken out of the text.
-
-# A query has a limit, so that a hostile text is read in one pass.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-_FOREIGN = (
-    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these holds no marker; looking for them is cheap."""
-
-
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """A piece of text, and the id that the marker in front of it names.
-
-    `ulid` is empty for text in front of the first marker, and where another pipe's
-    line was taken out.
-    """
-
-    ulid: str
-    text: str
-
-
-def marker(kind: str, ulid: str) -> str:
-    """Return the marker as it stands in the text, blank lines included."""
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
-
-
-def has_marker(text: str) -> bool:
-    """Say whether `text` holds a marker of any writer."""
-    return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
-
-
-def split_at_markers(text: str) -> Iterator[Marked]:
-    """Yield the pieces of `text`, each with the marker before it.
-
-    White space at the ends of a piece is the writer's or the host's, never the
-    model's: texts of a model that begin or end with it are kept whole.
-    """
-    if not any(sign in text for sign in _SIGNS):
-        yield Marked("", text.strip())
-        return
-    ulid, start = "", 0
-    for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield Marked(ulid, piece)
-        ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield Marked(ulid, piece)
-
-
-def without_markers(text: str) -> str:
-    """Return `text` as a person reads it."""
-    # More than once, because a line of another pipe may only now stand alone.
-    while has_marker(text):
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
-
-
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-# owui_chat.messages ===================================================================
-# Chat messages as ordered stretches: what was said, answered, called, returned.
-#
-# Open WebUI sends messages in the form of Chat Completions. Texts of assistant messages
-# stay as they are here, markers included; `history` reads those.
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message that no model wrote: an input message, ready to be sent."""
-
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A tool call of an assistant's message: a custom one has an input instead."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-Stretch = Said | Answered | Called | Returned
-
-
-def read_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[Stretch]]:
-    """Return the instructions and the stretches of a chat.
-
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
-    """
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
-    return instructions, stretches
-
-
-def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
-    """Yield what one message after the head holds, in order."""
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield Said(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield Said(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield Answered(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
-
-
-def _calls(tool_calls: object) -> Iterator[Called]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield Called(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return dict(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
-
-
-def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
-
-
-def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
-
-
-# owui_chat.stored =====================================================================
-# The layouts of stored items, earlier writers' included.
-#
-# Ours: one top-level key of the chat's JSON for each assistant message, because the host
-# replaces a top-level key whole and answers are written at the same time:
-#
-#     "openai_responses_pipe:{message_id}":
-#         {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
-#
-# The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
-# never written. A record is the same in both, but for `origin` and `shown`, which only
-# ours has, and for `payload`, which in ours may be a list: the items that one marker
-# names. Reasoning of records that any key calls dead is not sent again, because the
-# server refused it.
-
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
-    """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
-
-    The host strips it.
-    """
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
-
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in dead_in(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
-
-
-def dead_in(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _buried(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
-    rest = tuple(item for item in record.payload if not is_bound(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-# owui_chat.made =======================================================================
-# What a run made, as it is kept, shown and given back.
-#
-# The edge stores pictures and files and puts a `card` beside the ended item: the `files`
-# to show, the `links` from addresses inside a container to those of the host, and
-# `notes`, lines of Markdown to put below a text.
-
-_CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
-
-
-def cited_files(item: Mapping[str, Any]) -> list[Item]:
-    """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
-
-
-def addresses_of(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the file in a container that has this name."""
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [
-        address for address in found if PurePosixPath(unquote(address)).name == name
-    ]
-
-
-def made_text(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and the notes of its card."""
-    links = card.get("links") or {}
-    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
-    return "\n\n".join([linked, *card.get("notes", ())])
-
-
-def text_below(card: Mapping[str, Any]) -> str:
-    """Return what a reader gets who has seen the text with its own addresses."""
-    links = (card.get("links") or {}).items()
-    lines = [
-        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
-    ]
-    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
-
-
-def kept_item(event: ItemEnded) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
-    files = event.card.get("files")
-    if not is_drawing(event.item) or not files:
-        return event.item
-    form = event.item.get("output_format")
-    return {
-        "type": event.item["type"],
-        **({"output_format": form} if form else {}),
-        "stored": files[0]["id"],
-    }
-
-
-def is_kept_picture(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` names a stored picture."""
-    return is_drawing(item) and isinstance(item.get("stored"), str)
-
-
-def wanted_pictures(
-    stretches: Iterable[Stretch], records: Mapping[str, Record]
-) -> list[str]:
-    """Return the ids of the stored pictures that the answers of a chat name."""
-    drawn = {ulid for ulid, record in records.items() if _has_kept_picture(record)}
-    if not drawn:
-        return []
-    texts = (s.text for s in stretches if isinstance(s, Answered))
-    named = {piece.ulid for text in texts for piece in split_at_markers(text)}
-    return [
-        item["stored"]
-        for ulid in drawn & named
-        for item in records[ulid].payload
-        if is_kept_picture(item)
-    ]
-
-
-def with_pictures(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
-) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by their ids.
-
-    A picture that nobody may read any more is left out.
-    """
-    filled = {
-        ulid: replace(record, payload=tuple(_filled(record.payload, pictures)))
-        for ulid, record in records.items()
-        if _has_kept_picture(record)
-    }
-    return {**records, **filled}
-
-
-def _has_kept_picture(record: Record) -> bool:
-    return any(map(is_kept_picture, record.payload))
-
-
-def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[Item]:
-    for item in payload:
-        if not is_kept_picture(item):
-            yield item
-        elif item["stored"] in pictures:
-            kept = {key: value for key, value in item.items() if key != "stored"}
-            yield {**kept, "result": pictures[item["stored"]]}
-
-
-# owui_chat.citations ==================================================================
-# What an answer refers to: `[n]` in its text, and the sources that the page lists.
-#
-# The page's `[n]` is the n-th distinct source of a message (open-webui.md §6), so the
-# numbers run on over all rounds of a run, and the sources of the host's tools count. The
-# model's own links to the pages of a search become numbers while the text grows; what
-# only an annotation says is put in when the message ends.
 
 _Edit = tuple[int, int, str]
 
@@ -6717,17 +5875,556 @@ def _edited(text: str, edits: Iterable[_Edit]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-# owui_chat.remarks ====================================================================
-# Remarks in passing, shown as progress beside the answer.
-#
-# The page draws the text of an item whose type it does not know, at its place between
-# the cards, and leaves it out of what it copies, exports, edits and reads aloud; the host
-# gives it to no model (utils/misc.py:245 and 351). So a remark is a quotation in an item
-# of our own:
-#
-#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
-#
-# The remark with which a run ends is its answer: there is no other.
+def chat_annotations(item: Item, before: int) -> list[Item]:
+    """Return the pages that a message cites, with their places in the answer.
+
+    The message begins `before` characters behind the answer's beginning; its links do
+    not tell who searched.
+    """
+    annotations: list[Item] = []
+    for part in content_parts(item.get("content")):
+        text = part_text(part)
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "url_citation":
+                annotations.append(_url_citation(annotation, text, before))
+        before += len(without_tracking(text))
+    return annotations
+
+
+def _url_citation(annotation: Item, text: str, before: int) -> Item:
+    cited: Item = {
+        "url": without_tracking(str(annotation.get("url") or "")),
+        "title": str(annotation.get("title") or ""),
+    }
+    for key in ("start_index", "end_index"):
+        place = annotation.get(key)
+        place = place if isinstance(place, int) else len(text)
+        cited[key] = before + place_without_tracking(text, place)
+    return {"type": "url_citation", "url_citation": cited}
+
+
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that no model wrote: an input message, ready to be sent."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call of an assistant's message: a custom one has an input instead."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+Stretch = Said | Answered | Called | Returned
+
+
+def read_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[Stretch]]:
+    """Return the instructions and the stretches of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place; pictures that do not say their `detail` get this one. Raises
+    InvalidRequest for what the API cannot take.
+    """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
+    return instructions, stretches
+
+
+def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
+    """Yield what one message after the head holds, in order."""
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield Said(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield Said(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield Answered(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[Called]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield Called(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    """Return a tool's output; an empty one stays, because its call needs it."""
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    """Return a content part in the API's form."""
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    """Return a picture; both spellings keep the address and the detail."""
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    """Return the text of a system or assistant message in any of its forms."""
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A message of the user as the row holds it, and the id of the answer to it."""
+
+    message: Mapping[str, Any]
+    answer_id: str
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.message.get("content")
+        return content if isinstance(content, str) else ""
+
+
+def paired_messages(
+    stretches: Sequence[Stretch],
+    messages: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> dict[int, Paired]:
+    """Return the stored messages by their places in the chat.
+
+    `messages` are those of the chat's row, by id; the answer to the last one is asked.
+    """
+    places = users_places(stretches)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # the wish how to answer anew is in no chat
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
+    # The host may have left out the oldest messages: they are paired from the end.
+    return dict(zip(reversed(places), chain, strict=False))
+
+
+def users_places(stretches: Sequence[Stretch]) -> list[int]:
+    """Return where the messages of the user stand."""
+    return [
+        place
+        for place, stretch in enumerate(stretches)
+        if isinstance(stretch, Said) and stretch.item.get("role") == "user"
+    ]
+
+
+def _users_chain(
+    messages: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[Paired]:
+    """Yield the user's messages from `message_id` back to the first."""
+    seen = set[str]()
+    while isinstance(message := messages.get(message_id), Mapping):
+        if message_id in seen:
+            return
+        seen.add(message_id)
+        if message.get("role") == "user":
+            yield Paired(message, answer_id)
+            answer_id = ""
+        else:
+            answer_id = message_id
+        message_id = str(message.get("parentId") or "")
+
+
+# ==== owui_chat.storage.markers: The marker grammar: a line of text that names kept items and is never seen.
+
+# A query has a limit, so that a hostile text is read in one pass.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+"""A text without any of these holds no marker; looking for them is cheap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A piece of text, and the id that the marker in front of it names.
+
+    `ulid` is empty for text in front of the first marker, and where another pipe's
+    line was taken out.
+    """
+
+    ulid: str
+    text: str
+
+
+def marker(kind: str, ulid: str) -> str:
+    """Return the marker as it stands in the text, blank lines included."""
+    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+
+
+def has_marker(text: str) -> bool:
+    """Say whether `text` holds a marker of any writer."""
+    return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
+
+
+def split_at_markers(text: str) -> Iterator[Marked]:
+    """Yield the pieces of `text`, each with the marker before it.
+
+    White space at the ends of a piece is the writer's or the host's, never the
+    model's: texts of a model that begin or end with it are kept whole.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        yield Marked("", text.strip())
+        return
+    ulid, start = "", 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield Marked(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield Marked(ulid, piece)
+
+
+def without_markers(text: str) -> str:
+    """Return `text` as a person reads it."""
+    # More than once, because a line of another pipe may only now stand alone.
+    while has_marker(text):
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
+
+
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
+    `payload` whose text part has no `text` takes the text that follows the marker; one
+    that has a text counts as long as `shown` is the digest of what follows; a remark in
+    passing without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return what tells whether a shown text was edited; white space around it is free.
+
+    The host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds what is kept of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by its id.
+
+    A record that is not what a writer writes is no record: its marker then resolves
+    to nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in dead_in(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+
+
+def dead_in(value: object) -> list[str]:
+    """Return the ids that the value of one key calls dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return when the oldest record in the value of one key was made; 0 for none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _buried(record: Record) -> Record:
+    """Return a record without what only its makers can read."""
+    rest = tuple(item for item in record.payload if not is_bound(item))
+    return replace(record, payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096
+"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def tidied(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write anew beside that of the key `own`.
+
+    `messages` are those of the chat; without any nothing is known of them. Answers
+    that are still growing are left alone, because others write them. What remains has
+    at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _pruned(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return how many characters a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _emptied(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _pruned(values: Values, most: int) -> dict[str, Any]:
+    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _emptied):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    """Return an item whose output, or the logs of whose code, is cut."""
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+
+
+# ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
 
 REMARK_TYPE = "openai_responses:remark"
 
@@ -6759,100 +6456,200 @@ def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]
     ]
 
 
-class Remarks:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
-
-    def __init__(self, shown: ShownItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
-        self.places: dict[int, int] = {}
-        self._shown = shown
-        self._citations = citations
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def show(
-        self, event: ItemStarted | Grew | ItemEnded, marker: str
-    ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
-        match event:
-            case ItemStarted():
-                self.places[event.index] = len(self._shown.items)
-                self._quoted[event.index] = ""
-                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
-            case Grew():
-                yield from self._grow(event.index, self._citations.feed(event))
-            case ItemEnded():
-                yield from self._end(event, marker)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
-        for index in self.places.keys() - self._ended.keys():
-            yield from self._grow(index, self._citations.rest(index))
-            yield self._whole(index, "incomplete")
-        closing = closing_remark(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
-
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
-        """
-        if not text:
-            return
-        place, before = self.places[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
-        place, quoted = self.places[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _remark_card(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
-        self._citations.feed(event)
-        text = self._citations.shown_text(event)
-        self._ended[event.index] = (event.item, text)
-        card = _remark_card(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.places[event.index], card)
-        if marker:
-            self._markers[event.index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
-        place = self.places[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _remark_card(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+KEPT_TYPE = "openai_responses:kept"
 
 
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
+KEPT_ID = "kept_"
 
 
-def _remark_card(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record to store, `value`, named by its id.
+
+    `index` is the item of the run whose text it stands in front of, None the end.
+    """
+
+    ulid: str
+    value: Mapping[str, Any]
+    index: int | None = None
 
 
-# owui_chat.chunks =====================================================================
-# Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The entries of a turn for the `reasoning_details` of its thought."""
+
+    details: Sequence[Item]
+
+
+ShownEvent = RunEvent | Kept | Carried
+"""What a view is told: of the run, or of what is kept of it."""
+
+
+_Answer = list[Answered | Called | Returned]
+_Place = tuple[int, int]
+"""The number of a stretch, and where in its text."""
+
+
+def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that is kept in the outputs of a chat's messages.
+
+    The values are those of message keys, under keys that no message has.
+    """
+    items = (item for message in messages.values() for item in _output_of(message))
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for item in filter(_is_kept, items)
+    }
+
+
+def stored_runs(
+    messages: Mapping[str, Any], tip: str, more: str = ""
+) -> list[list[Item]]:
+    """Return the outputs of the branch that ends at `tip`, those of a run together.
+
+    `more` is a message that the host appends: the one that is to be written anew.
+    """
+    chain: list[Mapping[str, Any]] = []
+    left = dict(messages)
+    while isinstance(message := left.pop(tip, None), Mapping):
+        chain.insert(0, message)
+        tip = str(message.get("parentId") or "")
+    runs: list[list[Item]] = [[]]
+    for message in chain:
+        if message.get("role") == "user":
+            runs.append([])
+        runs[-1] += _output_of(message)
+    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+
+
+def with_kept(
+    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
+) -> list[Stretch]:
+    """Return a chat with markers for what its `runs` keep.
+
+    From the end, because the host may have left out the oldest; a run that is not in
+    the chat as it is stored stays as it is.
+    """
+    waiting = list(runs)
+    answers: list[list[Stretch]] = []
+    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+        part = [*group][::-1]
+        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+    return [stretch for part in answers for stretch in part]
+
+
+def _with_its_run(
+    part: Sequence[Stretch], waiting: list[Sequence[Item]]
+) -> list[Stretch]:
+    """Return an answer with the markers of its run, which then no longer waits."""
+    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    for number in reversed(range(len(waiting))):
+        places = _places(answer, waiting[number])
+        if places is not None:
+            kept = list(filter(_is_kept, waiting[number]))
+            del waiting[number:]
+            return [*_with_markers(answer, kept, places)]
+    return list(part)
+
+
+def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+    """Return where each message of a run begins; None where the answer is another.
+
+    A remark, of which the host gives nothing back, stands behind what came before it.
+    """
+    found: dict[str, _Place] = {}
+    place, has_text = (0, 0), False
+    for item in run:
+        if is_call_output(item):
+            place = max(place, _behind_output(answer, item))
+        elif item_type(item) == REMARK_TYPE:
+            found[_item_id(item)] = place
+        elif item_type(item) == "message" and (text := _given_text(item)):
+            at = _find_text(answer, place, text)
+            if at is None:
+                return None
+            found[_item_id(item)], has_text = at, True
+            place = (at[0], at[1] + len(text))
+    return found if has_text or _call_ids(answer, run) else None
+
+
+def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+    """Return where a text stands at `place` or behind it."""
+    first, start = place
+    for number, stretch in enumerate(answer[first:], first):
+        if isinstance(stretch, Answered):
+            at = stretch.text.find(text, start if number == first else 0)
+            if at >= 0:
+                return number, at
+    return None
+
+
+def _behind_output(answer: _Answer, item: Item) -> _Place:
+    for number, stretch in enumerate(answer):
+        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+            return number + 1, 0
+    return 0, 0
+
+
+def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
+    """Return the ids of the calls that both have."""
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+
+
+def _with_markers(
+    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+) -> Iterator[Stretch]:
+    lines: dict[_Place, str] = {}
+    for item in kept:
+        place = places.get(item.get("before") or "")
+        if place is None and item.get("before"):
+            continue  # its text is gone
+        place = place or (len(answer), 0)
+        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+    for number, stretch in enumerate(answer):
+        here = {at: line for (n, at), line in lines.items() if n == number}
+        if isinstance(stretch, Answered):
+            yield _with_lines(stretch, here)
+        else:
+            yield from map(Answered, here.values())
+            yield stretch
+    if last := lines.get((len(answer), 0)):
+        yield Answered(last)
+
+
+def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+    text = answered.text
+    for at in sorted(lines, reverse=True):
+        text = text[:at] + lines[at] + text[at:]
+    return Answered(text)
+
+
+def _output_of(message: object) -> list[Item]:
+    """Return the output items of a stored message."""
+    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+
+
+def _given_text(item: Item) -> str:
+    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    parts = content_parts(item.get("content"))
+    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _is_kept(item: Item) -> bool:
+    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+
+
+def _ulid(item: Item) -> str:
+    return _item_id(item).removeprefix(KEPT_ID)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
+
+
+# ==== owui_chat.render.completions: Run events as Chat Completions, for callers over plain HTTP.
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -6988,9 +6785,6 @@ def finish_reason(ending: Ending, has_calls: bool) -> str:
     return "tool_calls" if has_calls else "stop"
 
 
-# owui_chat.completion =================================================================
-# Run events -> one complete result, for callers that asked for no stream.
-
 _GAP = "\n\n"
 
 
@@ -7080,18 +6874,7 @@ def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
-# owui_chat.details ====================================================================
-# Turns that ride in the host's `reasoning_details`, written and read.
-#
-# The host stores what a reasoning item carries and gives it back with later requests for
-# the same model, but loses its order and its place in the message (open-webui.md §0.3,
-# §14). So each entry says to which turn it belongs, with its place there:
-#
-#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
-#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
-#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
-#
-# A message goes without its text where that is shown as it is.
+# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -7207,12 +6990,6 @@ def _carried(entry: Item) -> CarriedItem:
     return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-# owui_chat.carried ====================================================================
-# Messages that carry turns -> messages with markers, with the records they name.
-#
-# So the history is put together in one way only, whatever keeps its items.
-
-
 def with_records(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
@@ -7322,11 +7099,7 @@ def _own_text(carried: CarriedItem, text: str) -> str:
     return text
 
 
-# owui_chat.code_texts =================================================================
-# Code that the API ran, in the host's own words.
-#
-# The host has a card for code, and puts what the card holds into the text of later turns
-# (utils/misc.py:565): there it stands for the item that was kept.
+# ==== owui_chat.code: Code that the API ran, in the host's own words.
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -7377,11 +7150,7 @@ def without_code(text: str, item: Mapping[str, Any]) -> str | None:
     return f"{before}{after}".strip() if found else None
 
 
-# owui_chat.old_blocks =================================================================
-# Blocks that earlier writers put into an answer, for people to look at.
-#
-# They are `<details>` of a few types: what a pipe was doing, a summary of the reasoning,
-# tools and code as older Open WebUIs stored them (markers.md §2.3). No model wrote them.
+# ==== owui_chat.input.history: The input items of a chat's history.
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -7398,14 +7167,6 @@ def without_old_blocks(text: str) -> str:
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
 
-
-# owui_chat.history ====================================================================
-# Stretches of a chat and its kept items -> input items.
-#
-# The host decides what exists, the kept item decides its bytes. What lies between two
-# messages of the user is one run; inside it a kept call stands where the host has its
-# card, with the reasoning that led to it in front, and kept items without a card stand
-# where their marker stands.
 
 _RETURNED_TYPES = frozenset(
     {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
@@ -7601,10 +7362,7 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
-# owui_chat.tasks ======================================================================
-# Small jobs that the host gives a model: titles, tags, follow-up questions.
-#
-# The host names the job itself; its prompt quotes the chat, markers included.
+# ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -7672,11 +7430,145 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# owui_chat.call_cards =================================================================
-# Calls that the page shows before they have an output.
-#
-# A call that never gets one the host would run, whatever there is of its arguments
-# (middleware.py:5539).
+# ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
+
+
+def call_card(item: Item) -> Item:
+    """Return a call as the host's own; the text of a custom call is an argument.
+
+    A call without a status the host would leave out of the next turn (misc.py:389).
+    """
+    shown = {"status": "completed", **_without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_card(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    output = event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
+    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
+
+
+def broken_off_card(call_id: object) -> Item:
+    """Return the output of a call whose answer broke off before the call was whole."""
+    text = "Error: this was not run, because the answer broke off."
+    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+
+
+def begun_card(item: Item) -> Item:
+    """Return an item as it begins: its texts come as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_card(begun), "arguments": ""}
+    return begun
+
+
+def message_card(item: Item, text: str) -> Item:
+    """Return a message with one text: refusals too are there to be read."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_card(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(map(part_text, parts))
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _without_secrets(item: Item) -> Item:
+    """Leave out what no reader of the chat can use and nobody else should have."""
+    hidden = ("encrypted_content",)
+    return {k: v for k, v in item.items() if k not in hidden and v is not None}
+
+
+def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if failed else "completed",
+    }
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+_DELTA_TYPES: Mapping[str, str] = {
+    "text": "output_text.delta",
+    "refusal": "output_text.delta",
+    "summary": "reasoning_summary_text.delta",
+    "reasoning": "reasoning_text.delta",
+    "arguments": "function_call_arguments.delta",
+    "code": "code.delta",
+}
+
+
+class ShownItems:
+    """Makes the events; `items` and `files` hold what the host has stored so far."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.items: list[Item] = []
+        self.files: list[Item] = []
+
+    def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item, whose place is the last one."""
+        self.items.append(item)
+        return _native("output_item.added", len(self.items) - 1, item=item)
+
+    def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in the place of what began there."""
+        self.items[place] = item
+        return _native("output_item.done", place, item=item)
+
+    def add(self, item: Item) -> Iterator[Chunk]:
+        """Yield the events of an item that is whole at once."""
+        yield self.begin(item)
+        yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_card(item))
+        yield self.end(place, item)
+
+    def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of `events.Delta`."""
+        part = "summary_index" if kind == "summary" else "content_index"
+        item_id = self.items[place].get("id")
+        grown = {"item_id": item_id, part: 0, "delta": text}
+        return _native(_DELTA_TYPES[kind], place, **grown)
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
 class OpenCalls:
@@ -7709,44 +7601,142 @@ class OpenCalls:
         return self._shown.end(place, {**self._shown.items[place], "status": status})
 
 
-# owui_chat.closing ====================================================================
-# The last status line of an answer: how long it took, what it used, what it cost.
+class KeptCards:
+    """Puts into one message's output what is kept of it."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Add to `shown`."""
+        self._shown = shown
+        self._places: dict[str, int] = {}
+        self._carried_to = 0
+
+    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events that store it; `places` are those of the run's items."""
+        if isinstance(event, Kept):
+            yield from self._keep(event, places)
+        else:
+            yield from self._carry(event)
+
+    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events of a record, anew if it was stored before."""
+        items = self._shown.items
+        if kept.ulid in self._places:
+            place = self._places[kept.ulid]
+            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+            return
+        found = places.get(-1 if kept.index is None else kept.index)
+        before = "" if found is None else items[found].get("id") or ""
+        self._places[kept.ulid] = len(items)
+        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        yield from self._shown.add({**head, "kept": dict(kept.value)})
+
+    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+        """Yield the turn's thought again, now with its entries, if it has one."""
+        items = self._shown.items
+        new = range(self._carried_to, len(items))
+        self._carried_to = len(items)
+        place = next((at for at in new if is_reasoning(items[at])), None)
+        if place is not None:
+            details = [*carried.details]
+            yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-def closing_line(seconds: float, ended: RunEnded) -> str:
-    """Return the line, without what nobody told."""
-    parts = [f"Finished in {_duration(seconds)}"]
-    if ended.usage:
-        parts.append(_tokens(ended.usage))
-    if ended.cost is not None:
-        parts.append(_money(ended.cost))
-    return " · ".join(parts)
+# ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
 
 
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s" if whole else "under a second"
-    return f"{whole // 60} min {whole % 60} s"
+class Remarks:
+    """Shows the remarks of one run; `places` are those of their items, by index."""
+
+    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+        """Take the items that the remarks are among, and what numbers sources."""
+        self.places: dict[int, int] = {}
+        self._shown = shown
+        self._citations = citations
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def show(
+        self, event: ItemStarted | Grew | ItemEnded, marker: str
+    ) -> Iterator[Chunk]:
+        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        match event:
+            case ItemStarted():
+                self.places[event.index] = len(self._shown.items)
+                self._quoted[event.index] = ""
+                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+            case Grew():
+                yield from self._grow(event.index, self._citations.feed(event))
+            case ItemEnded():
+                yield from self._end(event, marker)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield what was held back, and the answer if it was a remark."""
+        for index in self.places.keys() - self._ended.keys():
+            yield from self._grow(index, self._citations.rest(index))
+            yield self._whole(index, "incomplete")
+        closing = closing_remark(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the growth; whenever the text has doubled, all of it.
+
+        Of an item of our own only the page lets the text grow; the host waits for
+        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        """
+        if not text:
+            return
+        place, before = self.places[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        """Return the event that tells the host all that has grown."""
+        place, quoted = self.places[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _remark_card(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+        self._citations.feed(event)
+        text = self._citations.shown_text(event)
+        self._ended[event.index] = (event.item, text)
+        card = _remark_card(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.places[event.index], card)
+        if marker:
+            self._markers[event.index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the remark as a message, behind its marker if it has one."""
+        place = self.places[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
 
 
-def _tokens(usage: Usage) -> str:
-    told = f"{usage.total:,} tokens"
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    return f"{told}, {share} % of the input cached" if share else told
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
 
 
-def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
+def _remark_card(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
 
 
-# owui_chat.picture_cards ==============================================================
-# Pictures that the API draws, as the page shows them while they grow.
-#
-# A picture stands above the text, in the message's list of files. The host stores the
-# `files` that it is told of; what `chat:message:files` shows is gone at the next reload,
-# so that nothing of an unfinished picture is stored (open-webui.md §6).
+# ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
 
 _REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
 _FAILED = "The picture could not be drawn."
@@ -7824,9 +7814,6 @@ def _failure(item: Item) -> str:
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
-# owui_chat.code_cards =================================================================
-# Code that the API runs, as the page shows it while it grows.
-
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
@@ -7874,11 +7861,41 @@ def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
         )
 
 
-# owui_chat.remote_cards ===============================================================
-# Remote MCP servers as the page shows them.
-#
-# A call looks like one of the host's own tools. The host never runs it: an output stands
-# behind it, or it was not whole (utils/middleware.py:5545).
+class SearchCard:
+    """Shows one search."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the search is to the host."""
+        match event:
+            case ItemStarted():
+                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
+            case ItemEnded():
+                yield self._shown.end(self._place, _card(event.item))
+                pages = map(without_tracking, searched_pages(event.item))
+                unique = list(dict.fromkeys(pages))
+                if unique:
+                    yield pages_chunk(searched_queries(event.item), unique)
+            case RunEnded():
+                card = {**self._shown.items[self._place], "status": "incomplete"}
+                yield self._shown.end(self._place, card)
+
+
+def _card(item: Item) -> Item:
+    """Return a search without what was found: the host would store it for nobody."""
+    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
+    action = shown.get("action")
+    if isinstance(action, dict):
+        rest = {k: v for k, v in action.items() if k != "sources"}
+        if isinstance(rest.get("url"), str):
+            rest["url"] = without_tracking(rest["url"])
+        shown["action"] = rest
+    return shown
+
 
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
@@ -7938,53 +7955,6 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-# owui_chat.searches ===================================================================
-# Searches of the API, on the web and in files, as the page shows them.
-#
-# The page has a card of its own for both, with what was looked for; the pages that were
-# found stand in a status line (open-webui.md §5, §6).
-
-
-class SearchCard:
-    """Shows one search."""
-
-    def __init__(self, shown: ShownItems) -> None:
-        """Take the items that this one joins."""
-        self._shown = shown
-        self._place = len(shown.items)
-
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
-        match event:
-            case ItemStarted():
-                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
-            case ItemEnded():
-                yield self._shown.end(self._place, _card(event.item))
-                pages = map(without_tracking, searched_pages(event.item))
-                unique = list(dict.fromkeys(pages))
-                if unique:
-                    yield pages_chunk(searched_queries(event.item), unique)
-            case RunEnded():
-                card = {**self._shown.items[self._place], "status": "incomplete"}
-                yield self._shown.end(self._place, card)
-
-
-def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
-    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
-    action = shown.get("action")
-    if isinstance(action, dict):
-        rest = {k: v for k, v in action.items() if k != "sources"}
-        if isinstance(rest.get("url"), str):
-            rest["url"] = without_tracking(rest["url"])
-        shown["action"] = rest
-    return shown
-
-
-# owui_chat.hosted_cards ===============================================================
-# Which card of the page shows which item of the API's own.
-
-
 class HostedCard(Protocol):
     """Shows one item.
 
@@ -8007,14 +7977,36 @@ HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
 """By the type of the item; what has no card is not shown."""
 
 
-# owui_chat.native =====================================================================
-# Run events -> Open WebUI's native events.
-#
-# The host reduces the Responses API's own events to the output items that it shows and
-# stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
-# reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
-# §5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
-# and an empty `choices` delta for stream filters that look for one.
+# ==== owui_chat.render.native: Run events as Open WebUI's native events.
+
+
+def closing_line(seconds: float, ended: RunEnded) -> str:
+    """Return the line, without what nobody told."""
+    parts = [f"Finished in {_duration(seconds)}"]
+    if ended.usage:
+        parts.append(_tokens(ended.usage))
+    if ended.cost is not None:
+        parts.append(_money(ended.cost))
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s" if whole else "under a second"
+    return f"{whole // 60} min {whole % 60} s"
+
+
+def _tokens(usage: Usage) -> str:
+    told = f"{usage.total:,} tokens"
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    return f"{told}, {share} % of the input cached" if share else told
+
+
+def _money(dollars: float) -> str:
+    """Return an amount with its first two digits, also of a tiny one."""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
+
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
@@ -8208,12 +8200,7 @@ def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
         yield error_chunk(event.ending.sentence)
 
 
-# toolbox.process_handle ===============================================================
-# Processes that can be ended at any time: while they start, whoever waits for them.
-#
-# With Python 3.11 they cannot. A cancellation of `create_subprocess_exec` waits for ever
-# for pipes that were not connected yet (base_subprocess.py, _try_finish). `Process.kill`
-# takes the status away from those who wait (subprocess.py, send_signal).
+# ==== toolbox.process_handle: Processes that can be ended at any time: while they start, whoever waits for them.
 
 
 class ProcessHandle:
@@ -8261,11 +8248,7 @@ async def start_process(*command: str, **options: Any) -> Process:
         raise
 
 
-# toolbox.bubblewrap_cell ==============================================================
-# A running bubblewrap, watched through the first process inside.
-#
-# That process is known by its open folder in `/proc`: unlike a number, it never comes to
-# mean another process.
+# ==== toolbox.bubblewrap_cell: A running bubblewrap, watched through the first process inside.
 
 _BYTES_OF_AN_INODE = 1024
 """What an empty file costs the kernel; bwrap has no option that limits their number."""
@@ -8352,8 +8335,7 @@ def _memory_of_inodes(first: int) -> int:
     return number * _BYTES_OF_AN_INODE
 
 
-# toolbox.sandbox_limits ===============================================================
-# How much a run in the sandbox may take.
+# ==== toolbox.sandbox_limits: How much a run in the sandbox may take.
 
 MEBIBYTE = 1024 * 1024
 
@@ -8386,8 +8368,7 @@ class SandboxLimits:
     chats: int = 50
 
 
-# toolbox.cells ========================================================================
-# The place where one run is shut in, as every backend offers it.
+# ==== toolbox.cells: The place where one run is shut in, as every backend offers it.
 
 NOBODY = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
@@ -8425,12 +8406,7 @@ class SandboxBackend(Protocol):
         """Start a program in a cell of its own; raises SandboxMissing."""
 
 
-# toolbox.seccomp ======================================================================
-# What sandboxed code may not ask of the kernel, as a filter for it.
-#
-# Namespaces leave holes. Memory can be held where no limit counts it; sockets between a
-# virtual machine and its host, or keyrings, belong to no namespace; `io_uring` does what
-# it is told behind the back of every filter.
+# ==== toolbox.seccomp: What sandboxed code may not ask of the kernel, as a filter for it.
 
 _CALLS = {
     "x86_64": {
@@ -8521,13 +8497,7 @@ def _instruction(
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
-# toolbox.bubblewrap ===================================================================
-# Cells made by bubblewrap: empty namespaces around a bare Python.
-#
-# Nothing of the host is in them but the interpreter with the system's libraries, read
-# only. Bubblewrap itself gets no environment, because the code could read it there. A
-# server that runs as root hands the run to nobody: for root the kernel counts no
-# processes.
+# ==== toolbox.bubblewrap: Cells made by bubblewrap: empty namespaces around a bare Python.
 
 _NAMESPACES = (
     "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
@@ -8644,8 +8614,7 @@ def _filter(machine: str) -> Iterator[int]:
         os.close(reading)
 
 
-# toolbox.containers ===================================================================
-# Cells made by a daemon for containers: Docker, or Podman.
+# ==== toolbox.containers: Cells made by a daemon for containers: Docker, or Podman.
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 """What the client needs to find its daemon; none of it goes into the container."""
@@ -8736,10 +8705,7 @@ def _client_variables() -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-# toolbox.inside_archive ===============================================================
-# The part of the sandboxed program that lays the workspace out, then packs it.
-#
-# It is text because it runs in another interpreter, where none of our modules are.
+# ==== toolbox.inside_archive: The part of the sandboxed program that lays the workspace out, then packs it.
 
 INSIDE_ARCHIVE = r'''
 """What a run does inside the sandbox; nobody trusts what it answers."""
@@ -8871,8 +8837,7 @@ def line_of(value: object) -> bytes:
 '''
 
 
-# toolbox.inside_code ==================================================================
-# The part of the sandboxed program that runs code in a process of its own.
+# ==== toolbox.inside_code: The part of the sandboxed program that runs code in a process of its own.
 
 INSIDE_CODE = r'''
 
@@ -9045,8 +9010,7 @@ def tell(value: object, result: int, limit: int) -> None:
 '''
 
 
-# toolbox.inside_files =================================================================
-# The part of the sandboxed program that works on the files of the workspace.
+# ==== toolbox.inside_files: The part of the sandboxed program that works on the files of the workspace.
 
 INSIDE_FILES = r'''
 
@@ -9141,11 +9105,7 @@ def remove_folder(folder: str) -> None:
 '''
 
 
-# toolbox.inside =======================================================================
-# The program that runs in the sandbox, whole.
-#
-# It reads one line of JSON that says what to do, then the workspace as it was kept. It
-# answers with one line, then the workspace as it is now, if that may have changed.
+# ==== toolbox.inside: The program that runs in the sandbox, whole.
 
 _INSIDE_START = r'''
 
@@ -9263,11 +9223,7 @@ INSIDE = (INSIDE_ARCHIVE + INSIDE_FILES + INSIDE_CODE + _INSIDE_START).lstrip()
 """What `python -c` runs."""
 
 
-# toolbox.replies ======================================================================
-# What came out of a sandbox, read with distrust.
-#
-# Code that broke out of its own process may have written it. Its numbers are checked, its
-# names are never used as paths of the host, and the archive goes only into sandboxes.
+# ==== toolbox.replies: What came out of a sandbox, read with distrust.
 
 _JSON_CHARACTER = 12
 """The bytes of JSON that one character may take, as a pair of surrogates."""
@@ -9329,8 +9285,7 @@ def _slices(changed: object, begin: int, end: int) -> Iterator[FilePart]:
                     yield FilePart(name, begin + offset, size)
 
 
-# toolbox.conversations ================================================================
-# One request to a sandbox: told, watched, answered or stopped.
+# ==== toolbox.conversations: One request to a sandbox: told, watched, answered or stopped.
 
 _ANSWER_SECONDS = 10.0
 """The sandbox stops the code by itself, then answers; after this we do not wait."""
@@ -9499,11 +9454,7 @@ async def _drain(stream: StreamReader) -> None:
         pass
 
 
-# toolbox.probing ======================================================================
-# The first backend that keeps what it promises, found by trying each.
-#
-# A sandbox with a hole is worse than none: one run looks around inside, and whatever is
-# not as it must be speaks against the backend. There is no fallback.
+# ==== toolbox.probing: The first backend that keeps what it promises, found by trying each.
 
 _CONFINED = {
     "capabilities": 0,
@@ -9550,12 +9501,7 @@ def _holes(found: Mapping[str, Any]) -> Iterator[str]:
         yield "user"
 
 
-# toolbox.workspace_root ===============================================================
-# A folder of our own for the workspaces, swept of those that dead servers left.
-#
-# As long as its server lives it holds a lock on the folder, which also tells those who
-# clean up temporary files to leave it alone. The kernel lets go of the lock however the
-# server ended.
+# ==== toolbox.workspace_root: A folder of our own for the workspaces, swept of those that dead servers left.
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
@@ -9600,11 +9546,7 @@ def _remove_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-# toolbox.workspaces ===================================================================
-# What the chats keep between their runs: an archive each, with the files handed out.
-#
-# The server never unpacks an archive. What code leaves in its workspace (links, odd
-# names) exists as such inside sandboxes alone.
+# ==== toolbox.workspaces: What the chats keep between their runs: an archive each, with the files handed out.
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
@@ -9787,8 +9729,7 @@ def _printable(name: str) -> str:
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
-# toolbox.sandbox_answers ==============================================================
-# What a model is told of a run in the sandbox.
+# ==== toolbox.sandbox_answers: What a model is told of a run in the sandbox.
 
 _STOP_SENTENCES = {
     "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
@@ -9883,8 +9824,7 @@ def _json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# toolbox.sandbox_specs ================================================================
-# The tools of the sandbox as a model sees them, with what each asks of it.
+# ==== toolbox.sandbox_specs: The tools of the sandbox as a model sees them, with what each asks of it.
 
 SandboxSpec = dict[str, Any]
 
@@ -9999,11 +9939,7 @@ def _run_request(
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
-# toolbox.sandbox ======================================================================
-# The code interpreter's tools, offered only where a sandbox holds.
-#
-# What an agent needs of them: `specs()`, then `call()` for each call, `close()` at the
-# end.
+# ==== toolbox.sandbox: The code interpreter's tools, offered only where a sandbox holds.
 
 _CONTAINER_IMAGE = "python:3.12-slim"
 
@@ -10112,8 +10048,7 @@ class SandboxTools:
         return None
 
 
-# toolbox.event_texts ==================================================================
-# Bytes of an event stream in, the data of its events out.
+# ==== toolbox.event_texts: Bytes of an event stream in, the data of its events out.
 
 
 class EventTexts:
@@ -10143,8 +10078,7 @@ class EventTexts:
                 self._event = []
 
 
-# toolbox.json_rpc =====================================================================
-# Messages of JSON-RPC 2.0, as MCP uses them.
+# ==== toolbox.json_rpc: Messages of JSON-RPC 2.0, as MCP uses them.
 
 RpcMessage = dict[str, Any]
 
@@ -10206,8 +10140,7 @@ def rpc_reply(message: RpcMessage) -> RpcMessage | None:
     return {**head, "error": {"code": _NO_METHOD, "message": "Method not found"}}
 
 
-# toolbox.mcp_wire =====================================================================
-# What an MCP session needs of the way to its server.
+# ==== toolbox.mcp_wire: What an MCP session needs of the way to its server.
 
 MOST_ASIDES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
@@ -10239,8 +10172,7 @@ class McpWire(Protocol):
         """End the session; nothing is left."""
 
 
-# toolbox.remote_tools =================================================================
-# A tool that another server runs: what is taken of it, how it is offered here.
+# ==== toolbox.remote_tools: A tool that another server runs: what is taken of it, how it is offered here.
 
 MOST_TOOLS = 128
 """Of one server; more would only confuse a model."""
@@ -10250,7 +10182,7 @@ LARGEST_ANSWER = 8 * 1024 * 1024
 _LARGEST_SCHEMA = 50_000
 _DEEPEST_SCHEMA = 40
 _LONGEST_DESCRIPTION = 4_000
-_LONGEST_NAME = 64
+_LONGEST_TOOL_NAME = 64
 _SHORTEST_HIDDEN = 6
 _BARRED = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -10302,7 +10234,7 @@ async def in_time(work: Awaitable[_Got], seconds: float, name: str) -> _Got:
 
 def remote_tool(label: str, spec: RemoteSpec, run: Execute) -> RemoteTool:
     """Return a tool under the name of its server and its own."""
-    name = _BARRED.sub("_", f"{label}_{spec.own_name}")[:_LONGEST_NAME]
+    name = _BARRED.sub("_", f"{label}_{spec.own_name}")[:_LONGEST_TOOL_NAME]
     description = shortened(spec.description, _LONGEST_DESCRIPTION)
     return RemoteTool(name, description, spec.args, run)
 
@@ -10314,7 +10246,7 @@ def with_own_names(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
         name, number = tool.name, 1
         while name in found:
             number += 1
-            name = f"{tool.name[: _LONGEST_NAME - 4]}_{number}"
+            name = f"{tool.name[: _LONGEST_TOOL_NAME - 4]}_{number}"
         found[name] = replace(tool, name=name)
     return tuple(found.values())
 
@@ -10362,11 +10294,7 @@ def with_secrets_hidden(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-# toolbox.remote_http ==================================================================
-# The connections of the tools to other servers, and how much is read from them.
-#
-# A connection follows no redirection, keeps no cookie, asks no proxy, and takes nothing
-# that is compressed: a few bytes of that can stand for gigabytes.
+# ==== toolbox.remote_http: The connections of the tools to other servers, and how much is read from them.
 
 _CONNECT_SECONDS = 10.0
 
@@ -10455,8 +10383,7 @@ class RemoteConnection:
         return self._session
 
 
-# toolbox.server_rows ==================================================================
-# An entry of a server as an administrator types it, with what can be wrong in it.
+# ==== toolbox.server_rows: An entry of a server as an administrator types it, with what can be wrong in it.
 
 _EXPECTED: Mapping[str, str] = {
     "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
@@ -10540,12 +10467,7 @@ def row_misfit(error: ValidationError) -> str:
     return f"its {key} is not {_EXPECTED[key]}"
 
 
-# toolbox.server_entries ===============================================================
-# Servers of tools as an administrator names them in JSON, one entry each.
-#
-# An entry that cannot be used is left out alone, with a sentence that says why; no
-# sentence quotes a value, because any may be a secret. The keys are those of the API's
-# own MCP tool, as far as it has them.
+# ==== toolbox.server_entries: Servers of tools as an administrator names them in JSON, one entry each.
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -10690,8 +10612,7 @@ def _name_of(row: object) -> str:
     return str(label) if is_label(label) else ""
 
 
-# toolbox.mcp_http =====================================================================
-# The way to an MCP server over streamable HTTP (revision 2025-06-18).
+# ==== toolbox.mcp_http: The way to an MCP server over streamable HTTP (revision 2025-06-18).
 
 _SESSION = "Mcp-Session-Id"
 
@@ -10817,8 +10738,7 @@ class McpHttp:
             yield text
 
 
-# toolbox.mcp_session ==================================================================
-# A session with an MCP server: begun when it is needed, its requests bounded in time.
+# ==== toolbox.mcp_session: A session with an MCP server: begun when it is needed, its requests bounded in time.
 
 _REVISION = "2025-06-18"
 _REVISIONS = ("2024-11-05", "2025-03-26", _REVISION, "2025-11-25")
@@ -10956,8 +10876,7 @@ class McpSession:
             )
 
 
-# toolbox.mcp_child ====================================================================
-# A program that speaks in lines: started in a group of its own, ended with it.
+# ==== toolbox.mcp_child: A program that speaks in lines: started in a group of its own, ended with it.
 
 _GRACE_SECONDS = 2.0
 """How long a program may take to end by itself once its stdin is closed."""
@@ -11063,8 +10982,7 @@ async def start_child(
     )
 
 
-# toolbox.mcp_stdio ====================================================================
-# The way to an MCP server that is a program on this machine.
+# ==== toolbox.mcp_stdio: The way to an MCP server that is a program on this machine.
 
 
 class McpStdio:
@@ -11143,8 +11061,7 @@ class McpStdio:
                 answer.set_exception(RemoteFailed(f"{self._name} {self._end}."))
 
 
-# toolbox.mcp ==========================================================================
-# The tools of an MCP server, as the agent is offered them.
+# ==== toolbox.mcp: The tools of an MCP server, as the agent is offered them.
 
 _LONGEST_REASON = 500
 _PARTS = frozenset({"text", "image", "audio", "resource", "resource_link"})
@@ -11229,8 +11146,7 @@ def _part(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "type": kind}
 
 
-# toolbox.openapi_answers ==============================================================
-# What a server answered to a call -> what the model is told of it.
+# ==== toolbox.openapi_answers: What a server answered to a call -> what the model is told of it.
 
 _LONGEST_ERROR = 2_000
 
@@ -11278,11 +11194,7 @@ def is_text_type(media_type: str) -> bool:
     return media_type.startswith("text/") or media_type.endswith(("json", "xml"))
 
 
-# toolbox.openapi_schemas ==============================================================
-# Schemas of an OpenAPI document -> schemas that stand alone.
-#
-# What a schema refers to inside the document is put beside it, under `$defs`; nothing is
-# loaded from anywhere else.
+# ==== toolbox.openapi_schemas: Schemas of an OpenAPI document -> schemas that stand alone.
 
 _DEEPEST_NODE = 40
 _MOST_DEFINITIONS = 100
@@ -11359,8 +11271,7 @@ class OpenApiSchemas:
         return self._names[reference]
 
 
-# toolbox.openapi_arguments ============================================================
-# The arguments of an OpenAPI operation: what a model gives, where it goes.
+# ==== toolbox.openapi_arguments: The arguments of an OpenAPI operation: what a model gives, where it goes.
 
 _PLACES = ("path", "query", "header")
 _OURS = frozenset(
@@ -11486,8 +11397,7 @@ def _keys_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield str(scheme.get("in")), str(scheme.get("name")).lower()
 
 
-# toolbox.openapi_operations ===========================================================
-# An OpenAPI document -> the operations that can be tools.
+# ==== toolbox.openapi_operations: An OpenAPI document -> the operations that can be tools.
 
 _METHODS = ("get", "put", "post", "delete", "patch")
 _PATH = re.compile(r"(?:/[^?#]*)+")
@@ -11613,8 +11523,7 @@ def _words_on(operation: Mapping[str, Any]) -> str:
     return "\n".join(dict.fromkeys(str(text) for text in texts if text))
 
 
-# toolbox.openapi_requests =============================================================
-# The arguments of a call -> the request that it is.
+# ==== toolbox.openapi_requests: The arguments of a call -> the request that it is.
 
 _BETWEEN: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _IN_BRACES = re.compile(r"\{([^{}]*)\}")
@@ -11723,8 +11632,7 @@ def _argument_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# toolbox.openapi ======================================================================
-# The tools of a server with an OpenAPI document, as the agent is offered them.
+# ==== toolbox.openapi: The tools of a server with an OpenAPI document, as the agent is offered them.
 
 _MOST_REQUESTS = 4
 _LARGEST_TEXT = 1024 * 1024
@@ -11828,11 +11736,7 @@ def _is_followed(status: int, method: str) -> bool:
     return status in _KEPT_METHOD or (method == "GET" and status in _REDIRECTED)
 
 
-# toolbox.tool_servers =================================================================
-# The tools of all servers that an administrator named, lent to one run at a time.
-#
-# What a server offers is remembered for some minutes, so that a chat which calls nothing
-# asks nobody; sessions are never shared, because they may know their user.
+# ==== toolbox.tool_servers: The tools of all servers that an administrator named, lent to one run at a time.
 
 _FRESH_SECONDS = 300.0
 _FAILED_SECONDS = 30.0
@@ -11955,8 +11859,7 @@ async def _asked_server(server: RemoteServer, name: str, now: float) -> _Remembe
     return _Remembered(now + _FRESH_SECONDS, offers)
 
 
-# gpt5_agent.events ====================================================================
-# What an agent reports beside the events of its runs.
+# ==== gpt5_agent.events: What an agent reports beside the events of its runs.
 
 State = Literal[
     "thinking",
@@ -12112,8 +12015,7 @@ OwnEvent = (
 AgentEvent = RunEvent | OwnEvent
 
 
-# gpt5_agent.policy ====================================================================
-# The policy blocks, joined with the instruction to what the model is told first.
+# ==== gpt5_agent.policy: The policy blocks, joined with the instruction to what the model is told first.
 
 PolicyStyle = Literal["full", "lean", "auto"]
 
@@ -12183,7 +12085,7 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or any other text,
     which is added as it is.
     """
-    changed = read_overrides(prompt_policy_overrides)
+    changed = read_policy_overrides(prompt_policy_overrides)
     texts = _FULL if style == "full" else _LEAN
     blocks = [_wrapped(changed.get(key, texts[key]), tag) for key, tag in TAGS.items()]
     instruction = base_instruction.strip() or NO_INSTRUCTION
@@ -12191,7 +12093,7 @@ def build_system_instruction(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def read_overrides(text: str) -> dict[str, str]:
+def read_policy_overrides(text: str) -> dict[str, str]:
     """Return what overrides change, by key; keys that nobody knows are left out."""
     if not text.strip():
         return {}
@@ -12222,8 +12124,7 @@ def _wrapped(text: str, tag: str) -> str:
     return f"<{tag}>\n{inner}\n</{tag}>"
 
 
-# gpt5_agent.ports =====================================================================
-# What the agent is connected to: who talks to it, what it calls, what guides it.
+# ==== gpt5_agent.ports: What the agent is connected to: who talks to it, what it calls, what guides it.
 
 
 class UserInterface(Protocol):
@@ -12335,8 +12236,7 @@ class Guide(Protocol):
         """What it remembers before the chat begins."""
 
 
-# gpt5_agent.asked =====================================================================
-# What the agent is asked, by whom it is shown.
+# ==== gpt5_agent.asked: What the agent is asked, by whom it is shown.
 
 _MOST_ITERATIONS = 30
 
@@ -12418,13 +12318,7 @@ class AgentAsked:
     ended: Callable[[Metadata], object] = field(default=_nothing)
 
 
-# gpt5_agent.bridge ====================================================================
-# An async iterator, seen from a server's threads as a plain one.
-#
-# The Pipelines server calls `pipe()` in a thread, pulls the answer from threads, too, and
-# never says that nobody reads any more (pipelines-and-agents.md §1). So the work runs in
-# an event loop of our own; a silent answer beats like a heart, which lets the server see
-# that its reader has left; and what is not pulled for the time of a lease is cancelled.
+# ==== gpt5_agent.bridge: An async iterator, seen from a server's threads as a plain one.
 
 Piece = dict[str, Any] | str
 Result = TypeVar("Result")
@@ -12576,11 +12470,7 @@ class Bridge:
         await self._at_end()
 
 
-# gpt5_agent.caller ====================================================================
-# Who asks, as far as the inlet knew it.
-#
-# Open WebUI takes the metadata out of a body before the pipeline gets it, but shows them
-# to the pipeline's own inlet, and passes on what that adds (pipelines-and-agents.md §1).
+# ==== gpt5_agent.caller: Who asks, as far as the inlet knew it.
 
 CONTEXT_KEY = "agent_context"
 _IDS = ("chat_id", "message_id", "user_id", "task")
@@ -12637,8 +12527,7 @@ def _mapping_at(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-# gpt5_agent.steps =====================================================================
-# The log of a run: rounds, in them the model and its tools, each with its time.
+# ==== gpt5_agent.steps: The log of a run: rounds, in them the model and its tools, each with its time.
 
 
 class Steps:
@@ -12702,8 +12591,7 @@ def step_line(step: StepEnded) -> str:
     return f"{step.label}: {', '.join(notes)}"
 
 
-# gpt5_agent.agent_chunks ==============================================================
-# The chunks that show what an agent does beside its answer.
+# ==== gpt5_agent.agent_chunks: The chunks that show what an agent does beside its answer.
 
 
 def metadata_keys(metadata: Metadata | None) -> dict[str, Any]:
@@ -12769,8 +12657,7 @@ def _step(step: StepStarted | StepEnded) -> dict[str, Any]:
     }
 
 
-# gpt5_agent.thinking ==================================================================
-# Text told apart at its `<think>` tags, as it grows.
+# ==== gpt5_agent.thinking: Text told apart at its `<think>` tags, as it grows.
 
 _OPEN, _CLOSE = "<think>", "</think>"
 
@@ -12858,8 +12745,7 @@ def _tag_begun(text: str) -> int:
     return 0
 
 
-# gpt5_agent.pieces ====================================================================
-# One message of the model, as the pieces in which it is shown: answers, thoughts.
+# ==== gpt5_agent.pieces: One message of the model, as the pieces in which it is shown: answers, thoughts.
 
 
 @dataclass(slots=True)
@@ -13019,20 +12905,7 @@ def thought_item(name: str, summary: list[Item], status: str = "completed") -> I
     }
 
 
-# gpt5_agent.thoughts ==================================================================
-# Run events -> the same run with its thoughts shown as reasoning, or not at all.
-#
-# What a model says in a round that calls tools is a thought, and so is what stands in
-# `<think>` tags. Whether a round calls tools is known only once a call comes:
-#
-#     text of a round       thoughts are shown             thoughts are not shown
-#     before a call         grows; becomes a thought       held back; left out when a
-#                           when a call comes              call comes, else shown
-#     after a call          a thought                      left out
-#     phase commentary      a thought; the last also the   left out, unless it is all
-#                           answer, if it is all
-#     phase final_answer    as before a call               grows
-#     no tools offered      grows                          grows
+# ==== gpt5_agent.thoughts: Run events -> the same run with its thoughts shown as reasoning, or not at all.
 
 
 class Thoughts:
@@ -13167,8 +13040,7 @@ def _thought(index: int, name: str, text: str) -> Iterator[RunEvent]:
     yield ItemEnded(index, thought_item(name, summary))
 
 
-# gpt5_agent.client_view ===============================================================
-# The agent's events -> chunks of a chat completion, for a plain client.
+# ==== gpt5_agent.client_view: The agent's events -> chunks of a chat completion, for a plain client.
 
 
 class PlainView:
@@ -13221,8 +13093,7 @@ class PlainView:
                 self._ended = shown
 
 
-# gpt5_agent.log =======================================================================
-# Lines in the server's log, each behind the id of its answer, without secrets.
+# ==== gpt5_agent.log: Lines in the server's log, each behind the id of its answer, without secrets.
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
@@ -13255,8 +13126,7 @@ class AgentLog:
         return f"{sentence} (Error id: {self.run_id})"
 
 
-# gpt5_agent.presets ===================================================================
-# The guides that an administrator can choose, built in or read from files.
+# ==== gpt5_agent.presets: The guides that an administrator can choose, built in or read from files.
 
 _LARGEST_PRESET = 1_000_000
 
@@ -13341,12 +13211,7 @@ def _read_file(path: str) -> PresetFile:
         return PresetFile.model_validate_json(file.read(_LARGEST_PRESET))
 
 
-# gpt5_agent.sealing ===================================================================
-# Secrets among the valves: named by a reference, or sealed.
-#
-# The Pipelines server shows the valves to whoever asks, and writes them to a file. So a
-# secret that was typed in plainly is encrypted before either can happen, with a key that
-# lies in a file of its own beside the pipelines, which the server never shows.
+# ==== gpt5_agent.sealing: Secrets among the valves: named by a reference, or sealed.
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 """How a secret is entered, in the words that the valves say it with."""
@@ -13494,8 +13359,7 @@ def _write_sealing_key(key: bytes) -> None:
         file.write(key)
 
 
-# gpt5_agent.agent_valves ==============================================================
-# Settings of the agent itself.
+# ==== gpt5_agent.agent_valves: Settings of the agent itself.
 
 
 class AgentValves(BaseModel):
@@ -13574,8 +13438,7 @@ class AgentValves(BaseModel):
     )
 
 
-# gpt5_agent.answer_valves =============================================================
-# Settings of how the model answers.
+# ==== gpt5_agent.answer_valves: Settings of how the model answers.
 
 
 class AnswerValves(BaseModel):
@@ -13609,8 +13472,7 @@ class AnswerValves(BaseModel):
     )
 
 
-# gpt5_agent.network_valves ============================================================
-# Settings of the way to the server.
+# ==== gpt5_agent.network_valves: Settings of the way to the server.
 
 
 class NetworkValves(BaseModel):
@@ -13670,8 +13532,7 @@ class NetworkValves(BaseModel):
     )
 
 
-# gpt5_agent.own_tool_valves ===========================================================
-# Settings of the tools that run here.
+# ==== gpt5_agent.own_tool_valves: Settings of the tools that run here.
 
 
 class OwnToolValves(BaseModel):
@@ -13740,12 +13601,7 @@ class OwnToolValves(BaseModel):
     )
 
 
-# gpt5_agent.valves ====================================================================
-# What the administrator can set; whatever is stored, it loads.
-#
-# A stored value that a model refuses would keep the whole Pipelines server from booting
-# (pipelines-and-agents.md §5), and its refusal would quote the value. So a number is
-# brought within its limits, and what cannot be meant is the default.
+# ==== gpt5_agent.valves: What the administrator can set; whatever is stored, it loads.
 
 _LIMITS: Mapping[str, tuple[int, int]] = {
     "MAXIMUM_ITERATIONS": (1, 30),
@@ -13814,8 +13670,7 @@ def within(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-# gpt5_agent.settings ==================================================================
-# What the valves and a request come to: one question to the agent.
+# ==== gpt5_agent.settings: What the valves and a request come to: one question to the agent.
 
 
 @dataclass(frozen=True, slots=True)
@@ -13966,11 +13821,7 @@ def _own_tools(question: Question) -> OwnTools:
     )
 
 
-# gpt5_agent.guard =====================================================================
-# What keeps a call from being made: bad arguments, or that it failed before.
-#
-# The texts are those of the seed (pipelines-and-agents.md §6); a model that reads one can
-# correct itself.
+# ==== gpt5_agent.guard: What keeps a call from being made: bad arguments, or that it failed before.
 
 FAILED = "tool invoke error: failed to execute tool"
 REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
@@ -14115,8 +13966,7 @@ def _option(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# gpt5_agent.harm ======================================================================
-# What a person is warned of before a tool runs, by the words of its name.
+# ==== gpt5_agent.harm: What a person is warned of before a tool runs, by the words of its name.
 
 _HARM: Mapping[str, str] = {
     "delete": "It can delete things.",
@@ -14156,8 +14006,7 @@ def _spaced(name: str) -> str:
     return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
 
 
-# gpt5_agent.memory ====================================================================
-# What a guide lets the agent remember of a chat.
+# ==== gpt5_agent.memory: What a guide lets the agent remember of a chat.
 
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
@@ -14250,12 +14099,7 @@ def _window(policy: str) -> int:
     )
 
 
-# gpt5_agent.confirmations =============================================================
-# A person's yes or no to calls: asked through the host, read back, used once.
-#
-# The pipeline ends with a call of the host's `ask_user`, alone in its stream; the host
-# waits for the person, as long as it takes, and calls the pipeline again. An answer is
-# bound to a call by its id, its name and its arguments, so that no other call can use it.
+# ==== gpt5_agent.confirmations: A person's yes or no to calls: asked through the host, read back, used once.
 
 MOST_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
@@ -14414,8 +14258,7 @@ def _is_yes(answer: object) -> bool:
     return label == _ALLOW
 
 
-# gpt5_agent.ledger ====================================================================
-# What an answer took so far: tokens, time, rounds, calls.
+# ==== gpt5_agent.ledger: What an answer took so far: tokens, time, rounds, calls.
 
 _MOST_ROUNDS = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
@@ -14529,8 +14372,7 @@ def read_noted_usage(wire: object) -> Usage | None:
     return Usage(**numbers) if numbers else None
 
 
-# gpt5_agent.meant_calls ===============================================================
-# The tool that a call is for, where the host passes the call on to another.
+# ==== gpt5_agent.meant_calls: The tool that a call is for, where the host passes the call on to another.
 
 DISPATCHER = "call_tool"
 """The host's own tool for those whose definitions it holds back."""
@@ -14554,8 +14396,7 @@ def meant_call(call: Item) -> Item:
     )
 
 
-# gpt5_agent.context ===================================================================
-# What a request gives the model to read beside the chat.
+# ==== gpt5_agent.context: What a request gives the model to read beside the chat.
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -14605,8 +14446,7 @@ def _as_json(row: object) -> str:
     return json.dumps(row, ensure_ascii=False, default=str)
 
 
-# gpt5_agent.files =====================================================================
-# Files that a tool names, read from one folder alone.
+# ==== gpt5_agent.files: Files that a tool names, read from one folder alone.
 
 LARGEST_FILE = 5 * 1024 * 1024
 _FILES_PREFIX = "/files"
@@ -14645,11 +14485,7 @@ def _check_size(size: int) -> None:
         raise InvalidRequest("the file is larger than 5 MB")
 
 
-# gpt5_agent.results ===================================================================
-# What a tool returned -> what the model is told of it, and what a person is shown.
-#
-# The texts are those of the seed (pipelines-and-agents.md §6). Parts are dicts with a
-# `type`; those of MCP are understood as they are.
+# ==== gpt5_agent.results: What a tool returned -> what the model is told of it, and what a person is shown.
 
 IMAGE_SENT = "image generated and sent to user. Tell user to review it now."
 
@@ -14774,8 +14610,7 @@ def _decoded(data: object) -> bytes:
         raise InvalidRequest("the file is not base64") from None
 
 
-# gpt5_agent.own_tools =================================================================
-# The agent's own tools, called by name.
+# ==== gpt5_agent.own_tools: The agent's own tools, called by name.
 
 
 class PortTools:
@@ -14824,12 +14659,7 @@ def tool_spec(tool: Tool) -> Item:
     }
 
 
-# gpt5_agent.rounds ====================================================================
-# What earlier rounds of an answer left in the messages.
-#
-# Where the host runs the tools, or asks a person, the agent is called anew for each
-# round and keeps nothing itself: all it needs to know stands in the messages since the
-# user's last one.
+# ==== gpt5_agent.rounds: What earlier rounds of an answer left in the messages.
 
 Style = Literal["full", "lean"]
 
@@ -14965,8 +14795,7 @@ def _is_failure(text: str) -> bool:
     return list(typed_object(text) or ()) == ["error"]
 
 
-# gpt5_agent.preparation ===============================================================
-# A question to the agent -> what its first round needs.
+# ==== gpt5_agent.preparation: A question to the agent -> what its first round needs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -15124,8 +14953,7 @@ def _body(asked: AgentAsked, offer: _Offer) -> dict[str, Any]:
     return {**usual, **given, "tool_choice": offer.choice}
 
 
-# gpt5_agent.calling ===================================================================
-# The calls of one round: refused, asked for, made here or left to the host.
+# ==== gpt5_agent.calling: The calls of one round: refused, asked for, made here or left to the host.
 
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
@@ -15265,8 +15093,7 @@ class Calling:
         return self._hosts.get(name) if own is None else own
 
 
-# gpt5_agent.transcript ================================================================
-# What a run has come to: the history that is sent, the items that came of it.
+# ==== gpt5_agent.transcript: What a run has come to: the history that is sent, the items that came of it.
 
 
 class Transcript:
@@ -15298,8 +15125,7 @@ class Transcript:
         return ItemStarted(index, call), ItemEnded(index, call)
 
 
-# gpt5_agent.answering =================================================================
-# The events of a round's calls: a person asked, or each call with its answer.
+# ==== gpt5_agent.answering: The events of a round's calls: a person asked, or each call with its answer.
 
 
 class Answering:
@@ -15357,12 +15183,7 @@ class Answering:
             yield StateChanged("waiting_for_tools")
 
 
-# gpt5_agent.sound =====================================================================
-# The events of one answer, so that each call in it is one that can be answered.
-#
-# A call without an id or a name is left out, one that comes twice counts once, as it was
-# the last time. Calls that may have to wait for a person are held back until the answer
-# is whole: the host would run what it sees.
+# ==== gpt5_agent.sound: The events of one answer, so that each call in it is one that can be answered.
 
 
 class SoundEvents:
@@ -15445,12 +15266,7 @@ class SoundEvents:
         return isinstance(event, ItemStarted) and is_call(event.item)
 
 
-# gpt5_agent.agent =====================================================================
-# The agent's loop: the model answers, its calls are answered, until it is done.
-#
-# A round is an answer of the model with its calls. At a limit the calls that are pending
-# are told so, and one last answer is asked for that may call nothing. Where the host has
-# to make a call, or to ask a person, the loop ends before its time.
+# ==== gpt5_agent.agent: The agent's loop: the model answers, its calls are answered, until it is done.
 
 
 class Agent:
@@ -15626,8 +15442,7 @@ class Agent:
         return RoundEnded(name, items, notes, goes_on=not self.is_over)
 
 
-# gpt5_agent.provider ==================================================================
-# The Responses API as the agent's provider.
+# ==== gpt5_agent.provider: The Responses API as the agent's provider.
 
 
 @dataclass(frozen=True, slots=True)
@@ -15713,10 +15528,7 @@ def _generation(ended: RunEnded) -> Generation:
     return Generation(not calls, calls, answer_text(ended.output), ended=ended)
 
 
-# gpt5_agent.strategy ==================================================================
-# The strategies `gpt5_function_calling`, `gpt5_react`: one loop under two names.
-#
-# The seed's second strategy inherits all of the first (seed 001 §6).
+# ==== gpt5_agent.strategy: The strategies `gpt5_function_calling`, `gpt5_react`: one loop under two names.
 
 STRATEGIES = ("gpt5_function_calling", "gpt5_react")
 
@@ -15794,8 +15606,7 @@ def _metadata(asked: AgentAsked, ledger: Ledger, ending: str) -> Metadata:
     return ledger.metadata(asked.strategy, model.id, ending, prices)
 
 
-# gpt5_agent.task ======================================================================
-# The request for a small task of the host: a title, tags, follow-up questions.
+# ==== gpt5_agent.task: The request for a small task of the host: a title, tags, follow-up questions.
 
 _NOT_FOR_TASKS = (
     "tools",
@@ -15829,8 +15640,7 @@ def task_request(asked: AgentAsked, task: str) -> ResponsesRequest:
     return build_request(model, instructions, items, body, settings)
 
 
-# gpt5_agent.reporting =================================================================
-# The agent's events, told to a user interface in the seed's words.
+# ==== gpt5_agent.reporting: The agent's events, told to a user interface in the seed's words.
 
 
 def report(event: AgentEvent, interface: UserInterface) -> None:
@@ -15846,11 +15656,7 @@ def report(event: AgentEvent, interface: UserInterface) -> None:
             interface.on_ready_for_input()
 
 
-# gpt5_agent.views =====================================================================
-# The agent's events -> Open WebUI's native events.
-#
-# What the host stores of the log are the ends of the steps, as status lines; it passes
-# on the events of the seed, `agent:...`, to whoever listens.
+# ==== gpt5_agent.views: The agent's events -> Open WebUI's native events.
 
 
 class HostView:
@@ -15958,8 +15764,7 @@ class HostView:
         return next((place for place in places if is_reasoning(items[place])), None)
 
 
-# gpt5_agent.sandbox_tool ==============================================================
-# A tool of the sandbox as one of the agent's own; its files come back as parts.
+# ==== gpt5_agent.sandbox_tool: A tool of the sandbox as one of the agent's own; its files come back as parts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -16008,10 +15813,7 @@ def _content_up_to(file: SandboxFile, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-# gpt5_agent.workbench =================================================================
-# The agent's own tools, lent to one answer at a time: other servers', a sandbox's.
-#
-# Nothing of a chat stays here but the files in its sandbox, which are forgotten in time.
+# ==== gpt5_agent.workbench: The agent's own tools, lent to one answer at a time: other servers', a sandbox's.
 
 _SandboxWish = tuple[SandboxLimits, str]
 
@@ -16100,8 +15902,7 @@ def _sandbox_limits(valves: Valves) -> SandboxLimits:
     )
 
 
-# gpt5_agent.answers ===================================================================
-# One question answered, piece by piece or as a whole; nothing is raised.
+# ==== gpt5_agent.answers: One question answered, piece by piece or as a whole; nothing is raised.
 
 DONE = "data: [DONE]"
 
@@ -16231,8 +16032,7 @@ def _sentence_of(error: Exception, log: AgentLog) -> str:
     return log.with_error_id(_OUR_FAULT)
 
 
-# gpt5_agent.pipeline ==================================================================
-# The story of a question, from the Pipelines server's call to the last piece.
+# ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
 
 _STRATEGIES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",

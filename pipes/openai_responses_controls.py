@@ -15,11 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-# owui_controls.controls ===============================================================
-# One switch in the composer; what a person switched on is told to the pipe.
-#
-# An administrator installs the file once for each switch, chooses in its valves which it
-# is, and attaches it to models of the pipe. Other models see nothing of it.
+# ==== owui_controls.controls: One switch in the composer; what a person switched on is told to the pipe.
 
 CONTROLS_KEY = "openai_responses"
 """Where the pipe looks in `__metadata__`; it reaches no other provider."""

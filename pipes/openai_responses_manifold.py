@@ -8,32 +8,22 @@ description: GPT models over the Responses API, with reasoning that is remembere
 
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
-    openai_responses  clock, errors, sentences, endings, redaction, items, usage,
-                      run_events, api_errors, deadlines, endpoint, received, retries,
-                      routes, sessions, transport, ulids, pictures, catalog, models,
-                      origin, tool_names, remote_calls, texts, hosted, replay, compat,
-                      sse, cursor, events, event_reader, json_texts, parameters,
-                      request, turn, exchange, healing, resumption, attempts,
-                      schema_parts, misfits, arguments, approvals, toolset, calls,
-                      consents, open_schemas, strict_limits, schemas, tools, run,
-                      overrides, containers, retirement, mcp_fields, mcp_servers,
-                      prices, audit, omissions, auto_model, model_list
-    owui_chat  links, annotations, host_chunks, cards, shown, kept_cards, markers,
-               messages, stored, made, citations, remarks, chunks, completion,
-               call_cards, closing, code_texts, picture_cards, code_cards, remote_cards,
-               searches, hosted_cards, native, tasks, details, carrying, keeping,
-               image_input, tool_images, paired, attachments, documents, old_blocks,
-               history, kept, injected, prefix, pruning, carried, directive_words,
-               directives
-    owui_manifold  caller, answer_valves, connection_valves, hosted_valves,
-                   model_valves, network_valves, oversight_valves, storage_valves,
-                   tool_valves, valves, consent, host, files, result_files, results,
-                   host_tools, learned, log, rounds, sealing, store, job, made_files,
-                   legacy, permitted, remote_notices, wishes, notices, pricing,
-                   settings, accounts, report, answer, chosen_model, defaults,
-                   made_tools, search_tools, hosted_tools, kept_pictures, offers,
-                   steady, chat_job, listing, checkup, offered_models, check_job,
-                   task_job, pipe
+    openai_responses  clock, errors, endings, items, json_input, models.catalog,
+                      models.resolve, models.usage, loop.events, redaction, endpoint,
+                      transport.connections, requests.json_schema, requests.tools,
+                      requests.replay, requests.parameters, requests.build,
+                      loop.recovery, transport.stream, loop.response, loop.attempts,
+                      loop.arguments, loop.tools, loop.run, models.choice,
+                      requests.mcp_servers, audit
+    owui_chat  storage.markers, input.tasks, render.chunks, files, citations, messages,
+               storage.records, storage.output_carrier, render.completions,
+               render.items, render.commentary, code, render.hosted, render.native,
+               storage.details_carrier, storage.images, storage.recorder,
+               input.attachments, input.directive_words, input.directives,
+               input.history, input.prefix
+    owui_manifold  valves, config, log, rounds, context, host, files, host_tools,
+                   hosted_tools, store, chat, artifacts, report, answer, models,
+                   checkup, pipe
 """
 
 import asyncio
@@ -103,8 +93,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-# openai_responses.clock ===============================================================
-# The time, with the chance that spreads retries over it.
+# ==== openai_responses.clock: The clock and the sources of randomness, with the ids made of both.
 
 
 def unix_seconds() -> int:
@@ -127,20 +116,22 @@ def utc_today() -> date:
     return datetime.now(UTC).date()
 
 
-# openai_responses.errors ==============================================================
-# The exceptions of the engine.
-#
-# ResponsesError
-#  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  ├─ ConnectionFailed       no connection, or it broke before an answer
-#  ├─ TimedOut               the server kept us waiting for too long
-#  ├─ ResponseLost           a background response whose rest cannot be had
-#  ├─ ApiRefused             an HTTP status of 400 or more
-#  ├─ UnreadableAnswer       an answer that is not what the API sends
-#  └─ MalformedEvent         one event of a stream that cannot be read
-#
-# `str(error)` is a sentence of ours for a person: it holds no body, no header and no
-# key, so it may be shown in a chat and logged.
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
+
+
+def encode_ulid(milliseconds: int, randomness: int) -> str:
+    """Return the id for a time since 1970 and 80 bits of randomness."""
+    number = (milliseconds << 80) | randomness
+    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
+    return "".join(digits)
+
+
+# ==== openai_responses.errors: The exceptions of the engine.
 
 
 class ResponsesError(Exception):
@@ -234,11 +225,28 @@ class ApiRefused(ResponsesError):
         return self.setback.error
 
 
-# openai_responses.sentences ===========================================================
-# The sentence that a person sees for every ending.
-#
-# Each says what happened and what can be done. `{code}`, `{param}` and `{status}` are
-# words of the API, `{model}` the id that was asked for.
+def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, of a response or of either shape of the event."""
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+        wire = wire["error"]
+    if isinstance(wire, str):
+        return ApiError(message=wire)
+    if not isinstance(wire, Mapping):
+        return ApiError()
+    message = wire.get("message") or wire.get("detail")
+    return ApiError(
+        code=_text_or_none(wire.get("code")),
+        type=_text_or_none(wire.get("type")),
+        param=_text_or_none(wire.get("param")),
+        message=message if isinstance(message, str) else "",
+    )
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+# ==== openai_responses.endings: How a run can end, with the sentence that a person sees for it.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -367,12 +375,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 all others, and "5" for every other status from 500 up. The kinds that are not here
 carry the sentence of the exception that they come from."""
 
-
-# openai_responses.endings =============================================================
-# How a run can end, with the sentence that belongs to it.
-#
-# A finished answer needs none. No text of the server is shown: it may quote a key or a
-# prompt.
 
 EndingKind = Literal[
     "completed",
@@ -506,142 +508,7 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# openai_responses.redaction ===========================================================
-# Secrets out of text.
-#
-# Two passes: the values that are known to be secret, in every form in which they travel;
-# then whatever looks like a secret. A part that is `[redacted]` already is left alone.
-#
-# No rule may look behind a character that another rule can take, and none may end in
-# front of a letter or digit: that keeps a second pass from finding anything. What a
-# rule repeats without bound is possessive or starts with a character that it cannot
-# repeat: that keeps the time linear.
-
-REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            # A header: its value goes on to the end of the line or of the quotes.
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-
-
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
-    return _replaced(_LOOKS_SECRET, text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return what of a header's value may be secret: all of it, and each further word.
-
-    A server may repeat what follows `Bearer` alone.
-    """
-    return [value, *value.split()[1:]]
-
-
-def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted, as one line that no reader of a log obeys.
-
-    The words of tools, pages and programs get there: a line end would begin a line that
-    nobody wrote, an escape sequence would work in the terminal that shows the log.
-    """
-    line = "\\n".join(redacted(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
-
-
-def error_place(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its kind, and where it arose.
-
-    Its text may quote a header or a prompt.
-    """
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
-
-
-def _replaced(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(
-        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
-    )
-
-
-def _keeping_the_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
-
-
-# openai_responses.items ===============================================================
-# Verbatim wire items, asked their questions.
-#
-# An item stays the dict that the API sent: what it holds beyond the fields we know
-# (`namespace`, `caller`, `fingerprint`, fields of tomorrow) goes back as it came.
+# ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
 
 Item = dict[str, Any]
 
@@ -778,996 +645,39 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
-# openai_responses.usage ===============================================================
-# Tokens, added up over the turns of a run.
+TextPlace = tuple[str, int]
+"""A kind of text and its part, as `events.Delta` has them."""
+
+
+def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+    """Yield the place and the text of everything in `item` that deltas can grow."""
+    match item_type(item):
+        case "message":
+            for part, content in _parts(item.get("content")):
+                kind = "refusal" if content.get("type") == "refusal" else "text"
+                yield (kind, part), _text_or_empty(content.get(kind))
+        case "reasoning":
+            for part, content in _parts(item.get("summary")):
+                yield ("summary", part), _text_or_empty(content.get("text"))
+            for part, content in _parts(item.get("content")):
+                yield ("reasoning", part), _text_or_empty(content.get("text"))
+        case "function_call" | "mcp_call":
+            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
+        case "custom_tool_call":
+            yield ("arguments", 0), _text_or_empty(item.get("input"))
+        case "code_interpreter_call":
+            yield ("code", 0), _text_or_empty(item.get("code"))
+
+
+def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for index, part in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(part, Mapping):
+            yield index, part
+
+
+def _text_or_empty(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Counts of one response, or of several added together.
-
-    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
-    """
-
-    input: int = 0
-    output: int = 0
-    total: int = 0
-    cached: int = 0
-    cache_writes: int = 0
-    reasoning: int = 0
-
-
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; what was not told counts as nothing."""
-    if one is None or other is None:
-        return one or other
-    pairs = zip(astuple(one), astuple(other), strict=True)
-    return Usage(*(a + b for a, b in pairs))
-
-
-def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None when it has none.
-
-    Other servers leave fields out or send null; what is missing counts as nothing.
-    """
-    if not isinstance(wire, Mapping):
-        return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
-    return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
-    )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
-
-
-# openai_responses.run_events ==========================================================
-# The closed union of what a run reports to those who show it or keep it.
-#
-# `index` counts the output items of the whole run, over all its turns.
-
-
-@dataclass(frozen=True, slots=True)
-class ItemStarted:
-    """An item began; `item` is what is known of it so far."""
-
-    index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Grew:
-    """A text of the item at `index` grew by `text`.
-
-    `kind` and `part` are those of `events.Delta`.
-    """
-
-    index: int
-    kind: str
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A place in a text of the message at `index` refers to something.
-
-    `annotation` is the wire's own; the ended item has it again.
-    """
-
-    index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """A picture of the item at `index` as far as it is drawn.
-
-    The fields are those of `events.Sketched`.
-    """
-
-    index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte.
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    index: int
-    item: Item
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CallAnswered:
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` holds what a host shows beside it (`files`, `embeds`).
-    """
-
-    index: int
-    item: Item
-    failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
-    """One response ended in an orderly way; `usage` is None when it was not told."""
-
-    response_id: str
-    status: str
-    usage: Usage | None
-
-
-@dataclass(frozen=True, slots=True)
-class Noted:
-    """Something a person should know while they wait, as a status line.
-
-    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
-    """
-
-    sentence: str
-    cause: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What the log needs to know of the last response.
-
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
-    """
-
-    request_id: str = ""
-    model: str = ""
-    status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
-    removed: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnded:
-    """The last event of every run, however it ended.
-
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
-    """
-
-    ending: Ending
-    usage: Usage | None = None
-    last_usage: Usage | None = None
-    output: tuple[Item, ...] = ()
-    trace: Trace = field(default_factory=Trace)
-    cost: float | None = None
-
-
-RunEvent = (
-    ItemStarted
-    | Grew
-    | Cited
-    | Pictured
-    | ItemEnded
-    | CallAnswered
-    | TurnEnded
-    | Noted
-    | RunEnded
-)
-
-
-# openai_responses.api_errors ==========================================================
-# What the API says went wrong, read from any place where it says so.
-
-
-def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
-        wire = wire["error"]
-    if isinstance(wire, str):
-        return ApiError(message=wire)
-    if not isinstance(wire, Mapping):
-        return ApiError()
-    message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
-    )
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-# openai_responses.deadlines ===========================================================
-# How long a run waits for the server.
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Limits in seconds; a `total` of 0 is none.
-
-    `first_event` runs from the sending to the first event, `idle` from one event to
-    the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one; the time of tools
-    and of people does not count in it.
-    """
-
-    connect: float = 30.0
-    first_event: float = 300.0
-    idle: float = 300.0
-    total: float = 0.0
-
-
-class Deadlines:
-    """The limit that is running now, over all attempts of one run."""
-
-    def __init__(self, timeouts: Timeouts) -> None:
-        """Start the total limit, if there is one."""
-        self.timeouts = timeouts
-        now = asyncio.get_running_loop().time()
-        self._end = now + timeouts.total if timeouts.total else float("inf")
-        self._next = now + timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
-
-    def start_attempt(self) -> None:
-        """Wait for a first event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
-
-    def event_arrived(self) -> None:
-        """Wait for the next event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
-
-    def leave(self, seconds: float) -> bool:
-        """Say whether the total limit leaves time for a wait."""
-        return asyncio.get_running_loop().time() + seconds < self._end
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Let the total limit stand still."""
-        began = asyncio.get_running_loop().time()
-        try:
-            yield
-        finally:
-            self._end += asyncio.get_running_loop().time() - began
-
-    def scope(self) -> asyncio.Timeout:
-        """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
-
-    def passed(self) -> TimedOut:
-        """Return the error of the limit that passed."""
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
-
-
-# openai_responses.endpoint ============================================================
-# Where requests go, with which key, over which network.
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """How a server is reached; a proxy's address can hold a password.
-
-    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
-    means the system's certificates and the environment's proxy.
-    """
-
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where requests go, and with which key.
-
-    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
-    in the form that other servers than OpenAI's take.
-    """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-    organization: str = ""
-    project: str = ""
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    network: Network = field(default_factory=Network)
-    strict: bool = False
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalized_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
-
-    @property
-    def is_azure(self) -> bool:
-        """Whether the server is one of Azure."""
-        return self.host.endswith(_AZURE_HOSTS)
-
-    def account(self) -> str:
-        """Return a name for who asks where, which does not tell the key."""
-        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
-
-    def owner(self) -> str:
-        """Return a short name for whose reasoning this is, which does not tell the key.
-
-        Keys of one organisation read each other's, where it is known.
-        """
-        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure wants its key in one of its own.
-
-        An administrator's own headers win: a gateway may want another Authorization.
-        """
-        key = self.api_key.strip()
-        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
-        ours["Content-Type"] = "application/json"
-        if self.organization:
-            ours["OpenAI-Organization"] = self.organization
-        if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
-
-
-def normalized_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    Takes what people paste: with or without `/v1`, with a slash at the end, or with
-    the `/responses` of the endpoint itself.
-    """
-    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
-    if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
-    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
-    if not path:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def proxy_secrets(proxy: str) -> list[str]:
-    """Return what of a proxy's address nobody may read: all of it, and its password."""
-    parts = url_parts(proxy.strip())
-    return [proxy, unquote(parts.password or "") if parts else ""]
-
-
-def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else."""
-    try:
-        parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
-        return None
-    return parts if sound and parts.scheme in ("http", "https") else None
-
-
-# openai_responses.received ============================================================
-# A response whose head has come, with its body on the way.
-
-DRAIN_SECONDS = 1.0
-"""For the rest of a body that nobody needs."""
-
-_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
-
-NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-class Answer:
-    """A response whose status is fine and whose body is still on its way."""
-
-    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
-        self._response = response
-        self._deadlines = deadlines
-        self._broke = False
-        self.is_read = False
-
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
-
-    @property
-    def request_id(self) -> str:
-        """OpenAI's own id of the request, for the log."""
-        return request_id_of(self._response)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self.read_any():
-            yield chunk
-
-    async def read_any(self) -> bytes:
-        """Return what has arrived of the body; nothing at its end, when `is_read`."""
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
-        scope = self._deadlines.scope()
-        try:
-            async with scope:
-                chunk = await self._response.content.readany()
-            self.is_read = not chunk
-            return chunk
-        except NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.passed() from None
-            self._broke = True
-        return self._rescued() or await self.read_any()
-
-    def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
-
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
-        """
-        content = self._response.content
-        content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait()
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
-
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
-        """
-        connection = self._response.connection  # None once the body has ended
-        transport = connection.transport if connection else None
-        if transport is None or not transport.is_reading():
-            yield
-            return
-        transport.pause_reading()
-        try:
-            yield
-        finally:
-            if not transport.is_closing():
-                transport.resume_reading()
-
-    async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
-        try:
-            async with asyncio.timeout(DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
-        except NETWORK_ERRORS:
-            self._response.close()
-
-    async def response_object(self) -> dict[str, Any]:
-        """Return the body as the API's response object."""
-        pieces = [piece async for piece in self.chunks()]
-        try:
-            wire = json.loads(b"".join(pieces))
-        except (ValueError, RecursionError):
-            wire = None
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
-            return wire
-        if isinstance(wire, dict) and wire.get("error"):
-            error = read_api_error(wire)
-            setback = Setback(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
-
-
-def request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
-
-
-# openai_responses.retries =============================================================
-# Whether a request is sent once more, how long to wait before.
-#
-# The rules are those of OpenAI's own client (responses-api.md §4, "SDK retry policy"),
-# with one difference: a quota that is used up is never tried again, because waiting
-# does not fill it.
-
-QUOTA_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-    }
-)
-"""Codes and types of a 429 that says: no more, not: not now."""
-
-_RETRIED_STATUS = frozenset({408, 409, 429})
-_RETRIED_CODES = frozenset(
-    {
-        "rate_limit_exceeded",
-        "server_error",
-        "server_is_overloaded",
-        "slow_down",
-    }
-)
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How often, and how long to wait at the most, in seconds."""
-
-    max_retries: int = 1
-    max_wait: float = 60.0
-
-
-def read_setback(
-    status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Setback:
-    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
-    wish = headers.get("x-should-retry", "").lower()
-    wanted = {"true": True, "false": False}.get(wish)
-    return Setback(status, error, _asked_wait(headers, now), wanted)
-
-
-def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
-) -> float | None:
-    """Return the seconds to wait before the next attempt; None for no more.
-
-    `attempt` counts from 0, `jitter` is between 0 and 1.
-    """
-    if attempt >= policy.max_retries or not _is_retried(setback):
-        return None
-    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.after is None else setback.after
-    return wait if wait <= policy.max_wait else None
-
-
-def _is_retried(setback: Setback) -> bool:
-    words = {setback.error.code, setback.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
-        return False
-    if setback.wanted is not None:
-        return setback.wanted
-    if setback.status in (None, 200):
-        return words == {None} or bool(words & _RETRIED_CODES)
-    return setback.status in _RETRIED_STATUS or setback.status >= 500
-
-
-def _is_limit_of_spending(code: str | None) -> bool:
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    return bool(code) and str(code).endswith(suffixes)
-
-
-def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
-    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    """Return a wait as a number: finite, not negative."""
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
-
-
-# openai_responses.routes ==============================================================
-# The way to a server: whose certificates to trust, which proxy to take.
-
-
-class Trust:
-    """The certificates of CA bundles, one context a file: or nothing is reused."""
-
-    def __init__(self) -> None:
-        """Read nothing yet."""
-        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
-
-    def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust, in the form that aiohttp takes."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
-        path = network.ca_bundle
-        try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            if key not in self._contexts:
-                self._contexts[key] = ssl.create_default_context(cafile=path)
-            return self._contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
-
-
-def proxy_for(network: Network, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = network.proxy.strip() or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy on the way to the model's server is not an http or https "
-            "address. An administrator has to correct PROXY in the valves of this "
-            "pipe, or the environment of Open WebUI."
-        )
-    return address
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
-    parts, proxies = urlsplit(url), getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each of these reads the whole environment: where it names no proxy, one is enough.
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
-
-
-# openai_responses.sessions ============================================================
-# The pooled HTTP session of each event loop.
-#
-# A session is opened by the first run that borrows it. It is closed when none has been
-# under way for a while, or when its owner is gone: a host that replaces a pipe tells the
-# old one nothing.
-
-_IDLE_SECONDS = 60.0
-"""Less than the keep-alive of OpenAI's front end, so that we close first."""
-_MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; fewer would queue busy servers."""
-_KEEPALIVE_SECONDS = 50.0
-"""A connection that rested for longer may be closed by the other side at any time."""
-_DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up costs the first words."""
-
-
-class _Pool:
-    """The session of one event loop, lent to the runs that are under way."""
-
-    def __init__(self, idle_seconds: float) -> None:
-        self._idle_seconds = idle_seconds
-        self._session: aiohttp.ClientSession | None = None
-        self._lent = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._closing: set[asyncio.Task[None]] = set()
-
-    @contextmanager
-    def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if need be; the last return starts the clock."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._session is None:
-            self._session = _new_session()
-        self._lent += 1
-        try:
-            yield self._session
-        finally:
-            self._lent -= 1
-            if self._lent == 0:
-                loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle_seconds, self.close_later)
-
-    async def close(self) -> None:
-        """Close the session now, if there is one."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None  # at once: no run may borrow it
-        if session is None:
-            return
-        # A task, held until it is done: a connector closed straight from a timer
-        # warns "never awaited" on aiohttp 3.14.
-        task = asyncio.get_running_loop().create_task(session.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-
-class Sessions:
-    """The pools of one pipe, one for each event loop that runs it."""
-
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._idle_seconds = idle_seconds
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-
-    def __del__(self) -> None:
-        """Close what is open: the last run that held us has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def pool(self) -> _Pool:
-        """Return the pool of the running loop; those of ended loops are dropped."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
-        return self._pools[loop]
-
-    async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
-        if pool is not None:
-            await pool.close()
-
-
-def _new_session() -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(
-        limit=_MAX_CONNECTIONS,
-        keepalive_timeout=_KEEPALIVE_SECONDS,
-        ttl_dns_cache=_DNS_SECONDS,
-    )
-    # Limits of time are the runs' own; the environment's proxies are looked up by
-    # us, because trust_env would also send what a .netrc file holds.
-    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # What a gateway sets for one user must not be sent for another.
-    no_cookies = aiohttp.DummyCookieJar()
-    return aiohttp.ClientSession(
-        connector=connector, timeout=no_limit, cookie_jar=no_cookies
-    )
-
-
-# openai_responses.transport ===========================================================
-# The only module that opens a connection.
-#
-# Errors of aiohttp become ours here, once; what a proxy, a certificate or a gateway
-# does wrong gets a sentence of its own.
-
-_MAX_ERROR_BODY = 64 * 1024
-_NEVER_CONNECTED = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
-)
-_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
-_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-
-
-class Connections:
-    """Sends requests over the pooled sessions of one pipe."""
-
-    def __init__(self, idle_seconds: float | None = None) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
-        self._trust = Trust()
-        self._later: set[asyncio.Task[None]] = set()
-
-    @asynccontextmanager
-    async def post(
-        self,
-        endpoint: Endpoint,
-        path: str,
-        payload: dict[str, Any],
-        deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[Answer]:
-        """Send `payload` and lend the answer.
-
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
-        closes the connection, and with it the work upstream.
-        """
-        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
-        async with self._sent(endpoint, path, body, limits) as response:
-            if response.status >= 400:
-                raise await _refusal(response, str(payload.get("model", "")))
-            yield Answer(response, limits)
-
-    @asynccontextmanager
-    async def get(
-        self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[Answer]:
-        """Ask for what is at `path` and lend the answer; raises what `post` raises.
-
-        No redirection is followed: it would take the key along.
-        """
-        async with self._sent(endpoint, path, None, deadlines) as response:
-            if response.status != 200:
-                raise await _refusal(response, "")
-            yield Answer(response, deadlines)
-
-    @asynccontextmanager
-    async def _sent(
-        self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
-        tls = self._trust.context(endpoint.network)
-        with self._sessions.pool().lend() as session:
-            response = await _send(session, endpoint, path, body, deadlines, tls)
-            try:
-                yield response
-            finally:
-                response.close()  # nothing happens when it was read to its end
-
-    def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task of its own, for callers that cannot wait.
-
-        It is tried three times; nobody is told how it went.
-        """
-        self.do_later(self._post_quietly(endpoint, path))
-
-    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what outlives its run in a task that is held until it is done."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
-
-    async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        for wait in _WAITS_BEFORE_POST:
-            await asyncio.sleep(wait)
-            with suppress(ResponsesError):
-                limits = Deadlines(_POST_TIMEOUTS)
-                async with self._sent(endpoint, path, b"", limits) as response:
-                    if response.status < 500 and response.status != 429:
-                        return
-
-    async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        loop = asyncio.get_running_loop()
-        while later := [task for task in self._later if task.get_loop() is loop]:
-            await asyncio.gather(*later)
-        await self._sessions.close()
-
-
-def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, from a broken copy and paste, must not stop the request.
-    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
-
-
-async def _send(
-    session: aiohttp.ClientSession,
-    endpoint: Endpoint,
-    path: str,
-    body: bytes | None,
-    deadlines: Deadlines,
-    tls: ssl.SSLContext | bool,
-) -> aiohttp.ClientResponse:
-    """Return the response once its head is there."""
-    url = endpoint.url(path)
-    scope = deadlines.scope()
-    try:
-        async with scope:
-            return await session.request(
-                "GET" if body is None else "POST",
-                url,
-                allow_redirects=body is not None,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=tls,
-                proxy=proxy_for(endpoint.network, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
-    except NETWORK_ERRORS as error:
-        if scope.expired():
-            raise deadlines.passed() from None
-        raise ConnectionFailed(
-            _network_sentence(error, endpoint.host),
-            was_sent=not isinstance(error, _NEVER_CONNECTED),
-        ) from None
-    except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
-
-
-def _network_sentence(error: Exception, host: str) -> str:
-    """Return what to tell of a connection that did not come about."""
-    match error:
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return SENTENCES["refused"]["407"]
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            return (
-                f"The certificate of {host} is not trusted here. An administrator has "
-                "to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
-            )
-    return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves of this pipe."
-    )
-
-
-async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error that a response with a bad status stands for."""
-    body = b""
-    try:
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        error = read_api_error(json.loads(body))
-    except (*NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: the status says it
-    status = response.status
-    setback = read_setback(status, error, response.headers, unix_seconds())
-    sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, request_id_of(response))
-
-
-# openai_responses.ulids ===============================================================
-# The ids of kept items: ULIDs, 26 characters that sort by time.
-#
-# Layout of the ULID specification: 48 bits of milliseconds, 80 random bits, written in
-# Crockford's alphabet. Our own lines, because a package would have to be installed on
-# the user's server.
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
-
-
-def encode_ulid(milliseconds: int, randomness: int) -> str:
-    """Return the id for a time since 1970 and 80 bits of randomness."""
-    number = (milliseconds << 80) | randomness
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
-
-
-# openai_responses.pictures ============================================================
-# Pictures that the model drew, as they go back to it.
-#
-# The API would look a drawn picture up by an id that it never stored (responses-api.md
-# §2.1): what goes back is an input picture, at the place where it was drawn.
 
 _READ_FORMS = ("png", "jpeg", "webp")
 
@@ -1800,8 +710,140 @@ def picture_message(item: Mapping[str, Any]) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
-# openai_responses.catalog =============================================================
-# The table of models, generated from `scripts/catalog/models.json`; do not edit.
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "web_search_call": ("action",),
+    "file_search_call": ("queries",),
+    "code_interpreter_call": ("container_id",),
+    "mcp_list_tools": ("server_label", "tools"),
+    "mcp_call": ("server_label", "name", "arguments"),
+    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
+    "mcp_approval_response": ("approval_request_id", "approve"),
+}
+"""Hosted items that can be given back, with what the API asks of each. A picture is
+not among them: it would be looked up by an id that was never stored
+(responses-api.md §2.1)."""
+
+_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
+_ACTIONS = ("search", "open_page", "find_in_page")
+
+_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
+"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
+
+
+_INCLUDED = {
+    "web_search": "web_search_call.action.sources",
+    "code_interpreter": "code_interpreter_call.outputs",
+}
+"""What the API leaves out of an item unless it is asked, by the tool."""
+
+
+def is_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether the API made or answered `item` itself."""
+    return item_type(item) in (*_NEEDS, "image_generation_call")
+
+
+def is_returned_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is a finished hosted one that a later request gives back."""
+    kind = item_type(item)
+    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+        return False
+    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if kind == "mcp_list_tools" and item.get("error"):
+        return False  # without a list the API asks the server again
+    return all(item.get(key) is not None for key in _NEEDS[kind])
+
+
+def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat get `item` back; an approval is over by then."""
+    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
+
+
+def without_tools(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs and the reasoning before them.
+
+    The lists of remote servers stay, for they are none; so do pictures, which people
+    see in the answer.
+    """
+    kept: list[Item] = []
+    dangling: list[Item] = []  # reasoning whose product has not come yet
+    for item in items:
+        if is_reasoning(item):
+            dangling.append(item)
+            continue
+        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+            kept += [*dangling, item]
+        dangling = []
+    return kept
+
+
+def is_search(tool: Mapping[str, Any]) -> bool:
+    """Say whether answers cite what `tool` found."""
+    return tool.get("type") in ("web_search", "file_search")
+
+
+def searched_queries(item: Mapping[str, Any]) -> list[str]:
+    """Return what a search looked for, on the web or in files."""
+    if item_type(item) == "file_search_call":
+        return _texts(item.get("queries"))
+    action = _action(item)
+    return _texts(action.get("queries")) or _texts([action.get("query")])
+
+
+def searched_pages(item: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of the pages that a search found, each once."""
+    sources = _action(item).get("sources")
+    rows = sources if isinstance(sources, list) else []
+    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
+    return list(dict.fromkeys(_texts(urls)))
+
+
+def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
+    """Return the tools that may be offered to a model that works with `effort`."""
+    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
+    return [tool for tool in tools if tool.get("type") not in refused]
+
+
+def included_by(tools: Sequence[Item]) -> list[str]:
+    """Return what has to be asked for so that a viewer sees what `tools` did."""
+    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+
+
+def _is_hosted_call(item: Mapping[str, Any]) -> bool:
+    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+
+
+def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    action = item.get("action")
+    return action if isinstance(action, Mapping) else {}
+
+
+def _texts(values: object) -> list[str]:
+    rows = values if isinstance(values, list) else []
+    return [row for row in rows if isinstance(row, str) and row]
+
+
+# ==== openai_responses.json_input: JSON that people and models wrote, who make mistakes.
+
+
+def typed_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def typed_texts(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    found = typed_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
+
+
+# ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
 
 # ruff: noqa: E501 - one model a line reads as a table
 
@@ -1907,14 +949,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# openai_responses.models ==============================================================
-# Which model a name means, with the facts that decide what it may be sent.
-#
-# A name is looked for in this order, so that a real id always wins over a clever reading:
-# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-# 2. a name of ours: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
-# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-# 4. anything else is sent as it is, with the facts of its family, or with cautious ones.
+# ==== openai_responses.models.resolve: Which model a name means, with the facts that decide what it may be sent.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -2129,2060 +1164,1168 @@ _PLAIN_FACTS = replace(
 )
 
 
-# openai_responses.origin ==============================================================
-# Who made an item: reasoning is readable only for its own family and endpoint.
-#
-# Encrypted reasoning of another model, server or organisation is refused or silently
-# dropped by the API (responses-api.md §2.1, rules 4, 10 and 11).
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The model family, the server's name, the account there that produced an item.
-
-    `endpoint` and `account` are empty where an earlier writer did not note them.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def may_read(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return who makes items of `family` at `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
-
-
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
-
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
-    """
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
-
-
-# openai_responses.tool_names ==========================================================
-# Names of tools that the API forbids, there and back.
-
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_STEM = 51  # of 64; the rest is `_` and the digest
-_DIGEST = 12
-
-
-@dataclass(frozen=True, slots=True)
-class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
-
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
-    """
-
-    known: tuple[str, ...] = ()
-
-    def sent(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
-
-    def original(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
-
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent(tool["name"])}
-
-
-# openai_responses.remote_calls ========================================================
-# Calls of remote MCP servers, told to the model as calls with outputs.
-#
-# With `store: false` the API takes an `mcp_call` back but does not show it to the model:
-# no token is counted for it, and what the server said is forgotten. As a function's call
-# with its output it is read (seen live by two users of the API in 2026). So this pair
-# stands for it in every later request; it is also what a host makes of the card.
-#
-# A person's consent belongs to one response: the API would make a call again whose
-# approval comes back without it. What the model has acted on becomes such a pair, too.
-
-_REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
+_YES_OR_NO_FACTS = frozenset(
+    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
 )
+_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
+_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
+_SAMPLINGS = ("always", "with_none", "never")
 
 
-def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What is said of one model; empty texts say nothing."""
 
-    Open WebUI names the tools of its own MCP servers alike.
+    like: str = ""
+    name: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+Overrides = Mapping[str, Override]
+
+
+def read_overrides(text: str) -> dict[str, Override]:
+    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
+    if not text.strip():
+        return {}
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(
+            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
+            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
+        )
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
+    """Understand a name as `resolve_model` does, by what the administrator says first.
+
+    An effort at the end of a name of theirs is one, if the model takes it.
     """
-    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+    if name in overrides:
+        return _overridden(name, overrides[name])
+    base, _, effort = name.rpartition("-")
+    if base in overrides and effort in REASONING_EFFORTS:
+        model = _overridden(base, overrides[base])
+        if model.takes_effort(effort):
+            return replace(model, effort=effort, name=f"{model.name} ({effort})")
+    return resolve_model(name)
 
 
-def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
-
-
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
-    return [remote_call(item), remote_output(item)]
-
-
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
-
-
-def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
-    return item_type(item) == "mcp_approval_request"
-
-
-def settled(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
-
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
-    """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
-    answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
-        if _is_response(item)
-    }
-    kept: list[Item] = []
-    for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
-
-
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+def _overridden(name: str, said: Override) -> ResolvedModel:
+    model = resolve_model(said.like or name)
+    facts = replace(model.facts, **said.facts)
+    if not said.like:
+        return replace(model, facts=facts, name=said.name or model.name)
+    return ResolvedModel(
+        id=name, family=name, effort=None, facts=facts, name=said.name or name
     )
-    return max(acts, default=-1)
 
 
-def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
+def _read_override(model: str, row: object) -> Override:
+    if not isinstance(row, Mapping):
+        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
+    said = dict(row)
+    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
+    for key, value in (*texts.items(), *said.items()):
+        if not _can_be(key, value):
+            raise InvalidRequest(
+                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
+            )
+    if "efforts" in said:
+        said["efforts"] = tuple(said["efforts"])
+    return Override(**texts, facts=said)
 
 
-def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
+def _can_be(key: str, value: object) -> bool:
+    """Say whether `value` is one that the fact named `key` can have."""
+    if key in _YES_OR_NO_FACTS:
+        return isinstance(value, bool)
+    if key in _NUMBER_FACTS:
+        return isinstance(value, int) and value > 0
+    if key == "sampling":
+        return value in _SAMPLINGS
+    if key == "efforts":
+        rows = value if isinstance(value, list) else [value]
+        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
+    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
-    Calls that ran at the same time stand in the host's order otherwise.
+
+def _entry_complaint(model: str, what: str) -> str:
+    return (
+        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
+        "correct it in the valves."
+    )
+
+
+# ==== openai_responses.models.usage: What a run used and what it costs.
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
     """
-    rows = list(items)
-    outputs = {
-        item["call_id"]: item
-        for item in rows
-        if _is_remote(item, "function_call_output")
-    }
-    told: list[Item] = []
-    for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            told += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
-            told.append(item)
-    return told
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
 
 
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "mcp_approval_response"
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field; what was not told counts as nothing."""
+    if one is None or other is None:
+        return one or other
+    pairs = zip(astuple(one), astuple(other), strict=True)
+    return Usage(*(a + b for a, b in pairs))
 
 
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+def read_usage(wire: object) -> Usage | None:
+    """Return the counts of a response's `usage`, or None when it has none.
 
-
-def _remote_call_id(item: Mapping[str, Any]) -> str:
-    own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
-
-
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
-def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
-    error = item.get("error")
-    if not error:
-        return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-# openai_responses.texts ===============================================================
-# The texts of an item that deltas can grow.
-
-TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.Delta` has them."""
-
-
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call" | "mcp_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
-        case "code_interpreter_call":
-            yield ("code", 0), _text_or_empty(item.get("code"))
-
-
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-# openai_responses.hosted ==============================================================
-# What an item that the API itself makes or runs means to a viewer and to a later turn.
-#
-# Searches, code, pictures, calls of remote servers: nobody on our side answers them.
-
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "web_search_call": ("action",),
-    "file_search_call": ("queries",),
-    "code_interpreter_call": ("container_id",),
-    "mcp_list_tools": ("server_label", "tools"),
-    "mcp_call": ("server_label", "name", "arguments"),
-    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-}
-"""Hosted items that can be given back, with what the API asks of each. A picture is
-not among them: it would be looked up by an id that was never stored
-(responses-api.md §2.1)."""
-
-_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
-_ACTIONS = ("search", "open_page", "find_in_page")
-
-_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
-"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
-
-
-_INCLUDED = {
-    "web_search": "web_search_call.action.sources",
-    "code_interpreter": "code_interpreter_call.outputs",
-}
-"""What the API leaves out of an item unless it is asked, by the tool."""
-
-
-def is_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether the API made or answered `item` itself."""
-    return item_type(item) in (*_NEEDS, "image_generation_call")
-
-
-def is_returned_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that a later request gives back."""
-    kind = item_type(item)
-    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
-        return False
-    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
-        return False
-    if kind == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
-    return all(item.get(key) is not None for key in _NEEDS[kind])
-
-
-def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat get `item` back; an approval is over by then."""
-    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
-
-
-def without_tools(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    The lists of remote servers stay, for they are none; so do pictures, which people
-    see in the answer.
+    Other servers leave fields out or send null; what is missing counts as nothing.
     """
-    kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
-    for item in items:
-        if is_reasoning(item):
-            dangling.append(item)
-            continue
-        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
-            kept += [*dangling, item]
-        dangling = []
-    return kept
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = _mapping(wire.get("input_tokens_details"))
+    outputs = _mapping(wire.get("output_tokens_details"))
+    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    return Usage(
+        input=given,
+        output=made,
+        total=_count(wire.get("total_tokens")) or given + made,
+        cached=_count(inputs.get("cached_tokens")),
+        cache_writes=_count(inputs.get("cache_write_tokens")),
+        reasoning=_count(outputs.get("reasoning_tokens")),
+    )
 
 
-def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
-    return tool.get("type") in ("web_search", "file_search")
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
-def searched_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
-    if item_type(item) == "file_search_call":
-        return _texts(item.get("queries"))
-    action = _action(item)
-    return _texts(action.get("queries")) or _texts([action.get("query")])
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
-def searched_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
-    sources = _action(item).get("sources")
-    rows = sources if isinstance(sources, list) else []
-    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
-    return list(dict.fromkeys(_texts(urls)))
+_MILLION = 1_000_000
 
+_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
+"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
+2026-11-21; the second is not verified)."""
 
-def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that may be offered to a model that works with `effort`."""
-    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
-    return [tool for tool in tools if tool.get("type") not in refused]
+_CONTAINER_FEE = 0.03
+"""For one container of the code interpreter; not verified."""
 
-
-def included_by(tools: Sequence[Item]) -> list[str]:
-    """Return what has to be asked for so that a viewer sees what `tools` did."""
-    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
-
-
-def _is_hosted_call(item: Mapping[str, Any]) -> bool:
-    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
-
-
-def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    action = item.get("action")
-    return action if isinstance(action, Mapping) else {}
-
-
-def _texts(values: object) -> list[str]:
-    rows = values if isinstance(values, list) else []
-    return [row for row in rows if isinstance(row, str) and row]
-
-
-# openai_responses.replay ==============================================================
-# How an item goes back to the API in a later request.
-#
-# What the model produced stays byte for byte. Ids go, because with `store: false` they
-# would be looked up and not found, and so do states, which Azure refuses on reasoning
-# (responses-api.md §2.1, rules 1 to 3, 6, 7 and 9). Hosted items must have both. Their
-# ids are made anew, always the same for the same item: the API's own would call for the
-# reasoning in front of them, which a chat may have lost.
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that have to be there even where they are null."""
-
-
-def replayed(item: Item) -> Item:
-    """Return `item` as it is given back: without ids, states and absent values.
-
-    Those inside the content of a message go too (`logprobs`), and the pages that a
-    search found (`action.sources`).
-    """
-    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
-    if is_returned_hosted(item):
-        kept |= _demanded(item)
-    return kept
-
-
-def restated(item: Item) -> list[Item]:
-    """Return what stands for a whole output item in later requests, in its order."""
-    if item_type(item) == "mcp_call":
-        return remote_pair(item)
-    return [picture_message(item) if has_picture(item) else replayed(item)]
-
-
-def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
-    going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in restated(item)]
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
-
-
-def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
-    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are for people, and large
-        parts = content_parts(demanded["outputs"])
-        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
-        action = item["action"].items()
-        demanded["action"] = {
-            k: v for k, v in action if k != "sources" and v is not None
-        }
-    # An approval is named by the id of the request for it.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
-        demanded["id"] = _new_id(str(item["id"]))
-    return demanded
-
-
-def _new_id(own: str) -> str:
-    """Return an id of the kind that `own` is; replayed again, it stays the same."""
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
-
-
-def _replayed_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
-
-
-# openai_responses.compat ==============================================================
-# A request as other servers of the Responses API take it.
-#
-# They check more strictly and know less than OpenAI (responses-api.md §6): an unknown
-# key or `include` is an error, a reasoning item or a call needs an id, and an answer of
-# the assistant is a plain text.
-
-_OPENAI_ONLY = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "stream_options",
+_PRICE_NAMES = ModelPrices._fields
+_NOT_PRICES = (
+    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
+    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
 )
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
-def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` without what only OpenAI knows, its items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+def cost_of_run(
+    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+) -> float | None:
+    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+
+    `output` holds the items of all its turns.
+    """
+    tokens = _cost_of_tokens(usage, prices) if prices else None
+    return None if tokens is None else tokens + _cost_of_tools(output)
 
 
-def _strict_item(item: Item) -> Item:
-    kind = item_type(item)
-    if kind == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
-    if kind in _ID_PREFIXES:
-        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
-    return item
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    if not text.strip():
+        return {}
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(_NOT_PRICES)
+    return {model: _read_row(row) for model, row in table.items()}
 
 
-def _digest(item: Item) -> str:
-    """Return an id that the same item always gets, so that the prefix stays."""
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
+    if prices.input is None or prices.output is None:
+        return None
+    # What is cached or written to the cache is part of the input.
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    plain = max(0, usage.input - usage.cached - usage.cache_writes)
+    sums = (
+        plain * prices.input,
+        usage.cached * cached,
+        usage.cache_writes * written,
+        usage.output * prices.output,
+    )
+    return sum(sums) / _MILLION
 
 
-# openai_responses.sse =================================================================
-# Bytes of an event stream in, server-sent events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". There is no limit on a line: a `response.completed` snapshot or a partial
-# image easily passes a megabyte, which is why the line reader of aiohttp cannot be used
-# (responses-api.md §3).
+def _cost_of_tools(output: Iterable[Item]) -> float:
+    items = list(output)
+    calls = Counter(item_type(item) for item in items)
+    containers = {
+        item.get("container_id")
+        for item in items
+        if item_type(item) == "code_interpreter_call"
+    }
+    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
+    return fees + len(containers) * _CONTAINER_FEE
 
 
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
+def _read_row(row: object) -> ModelPrices:
+    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
+    numbers = all(
+        name in _PRICE_NAMES
+        and isinstance(price, int | float)
+        and 0 <= price < _MILLION
+        for name, price in prices.items()
+    )
+    if not numbers or not {"input", "output"} <= set(prices):
+        raise InvalidRequest(_NOT_PRICES)
+    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
-    A tuple, because there is one for each token: it is made in half the time.
+
+# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or keep it.
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStarted:
+    """An item began; `item` is what is known of it so far."""
+
+    index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Grew:
+    """A text of the item at `index` grew by `text`.
+
+    `kind` and `part` are those of `events.Delta`.
     """
 
-    event: str
-    data: str
-
-
-class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
-
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
-        if self._after_cr and chunk:
-            self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
-            return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
-
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
-        """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
-
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
-        lines = text.splitlines()
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
-                self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
-        return events
-
-
-# openai_responses.cursor ==============================================================
-# How far the stream of a response has been read.
-
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
-
-
-class Cursor:
-    """The response that is read, and the number of its last event.
-
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def passes(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
-# openai_responses.events ==============================================================
-# The closed union of stream events that we act on.
-#
-# All other events, also those that do not exist yet, are `Unknown`: they keep the
-# connection alive, nothing more (responses-api.md §0.5).
-
-
-class Delta(NamedTuple):
-    """More of a text that grows while we read.
-
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code. A tuple, as there is one for each token.
-    """
-
+    index: int
     kind: str
-    output_index: int
     part: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
+class Cited:
+    """A place in a text of the message at `index` refers to something.
 
-    kind: str
-    output_index: int
-    part: int
-    text: str
+    `annotation` is the wire's own; the ended item has it again.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
-
-    output_index: int
+    index: int
     part: int
     annotation: Item
 
 
 @dataclass(frozen=True, slots=True)
-class Sketched:
-    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+class Pictured:
+    """A picture of the item at `index` as far as it is drawn.
 
-    `image` is base64, `form` its format where the server tells it.
+    The fields are those of `events.Sketched`.
     """
 
-    output_index: int
+    index: int
     number: int
     image: str
     form: str
 
 
 @dataclass(frozen=True, slots=True)
-class ItemAdded:
-    """`response.output_item.added`: an item began; its content is still missing."""
+class ItemEnded:
+    """An item is whole: `item` is the wire dict that counts, byte for byte.
 
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
-
-    `status` is "cancelled", too, where the response itself was asked for.
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
+    index: int
+    item: Item
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` holds what a host shows beside it (`files`, `embeds`).
+    """
+
+    index: int
+    item: Item
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """One response ended in an orderly way; `usage` is None when it was not told."""
+
+    response_id: str
     status: str
-    response: Mapping[str, Any]
+    usage: Usage | None
 
 
 @dataclass(frozen=True, slots=True)
-class StreamError:
-    """`error`: the request failed; no response object comes with it."""
+class Noted:
+    """Something a person should know while they wait, as a status line.
 
-    error: ApiError
+    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    """
+
+    sentence: str
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """Anything else, by its type."""
+class Trace:
+    """What the log needs to know of the last response.
 
-    type: str
+    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
+    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
+    how many items the API took out of the input, by the reason.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = field(default_factory=ApiError)
+    removed: Mapping[str, int] = field(default_factory=dict)
 
 
-StreamEvent = (
-    Delta
-    | Whole
-    | Annotated
-    | Sketched
-    | ItemAdded
-    | ItemDone
-    | ResponseEnded
-    | StreamError
-    | Unknown
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last event of every run, however it ended.
+
+    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
+    items of the whole run that ended, outputs of calls among them; `cost` is in US
+    dollars, None where it is unknown or nobody asked.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = field(default_factory=Trace)
+    cost: float | None = None
+
+
+RunEvent = (
+    ItemStarted
+    | Grew
+    | Cited
+    | Pictured
+    | ItemEnded
+    | CallAnswered
+    | TurnEnded
+    | Noted
+    | RunEnded
 )
 
 
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
-        if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
-    return out
+# ==== openai_responses.redaction: Secrets out of text.
+
+REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # A header: its value goes on to the end of the line or of the quotes.
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # A name whose value is one word, or in quotes.
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # A query parameter.
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            # `Basic` is a word too: base64 has digits, or a capital inside a word.
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
+            # version and four bytes of a time that are zero for a while yet.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
 
 
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
-    return event[:3] if isinstance(event, Delta) else None
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    A second time changes nothing. Secrets of fewer than six characters are ignored:
+    they would be found in ordinary words.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    if known:
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        pattern = "|".join(re.escape(form) for form in longest_first)
+        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
+    return _replaced(_LOOKS_SECRET, text)
 
 
-# openai_responses.event_reader ========================================================
-# A server-sent event, read as one of the stream events that we act on.
-#
-# Events are told apart by their `type` alone; the `event:` line only repeats it.
+def header_secrets(value: str) -> list[str]:
+    """Return what of a header's value may be secret: all of it, and each further word.
 
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
-_JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+    A server may repeat what follows `Bearer` alone.
+    """
+    return [value, *value.split()[1:]]
 
 
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
-    if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
-    if not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return Unknown(str(kind))
+def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted, as one line that no reader of a log obeys.
+
+    The words of tools, pages and programs get there: a line end would begin a line that
+    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    """
+    line = "\\n".join(redacted(text, secrets).splitlines())
+    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+
+
+def error_place(error: BaseException) -> str:
+    """Return what a log may say of a foreign exception: its kind, and where it arose.
+
+    Its text may quote a header or a prompt.
+    """
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    return f"{type(error).__name__} at {place}"
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
+
+
+def _replaced(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(
+        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
+    )
+
+
+def _keeping_the_name(found: re.Match[str]) -> str:
+    """Return the mark, with what tells the reader which secret was there."""
+    name = found[found.lastgroup] if found.lastgroup else ""
+    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for offset in range(3):
+        inner = _inside_base64(raw, offset)
+        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header stands behind a user name that nobody told us;
+    its length modulo three is all that matters.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+
+
+# ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How a server is reached; a proxy's address can hold a password.
+
+    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
+    means the system's certificates and the environment's proxy.
+    """
+
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where requests go, and with which key.
+
+    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
+    in the form that other servers than OpenAI's take.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    network: Network = field(default_factory=Network)
+    strict: bool = False
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        base = normalized_base_url(self.base_url)
+        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        joint = "&" if "?" in path else "?"
+        return base + path + (query and joint + query)
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises InvalidRequest for an unusable base."""
+        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether the server is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    def account(self) -> str:
+        """Return a name for who asks where, which does not tell the key."""
+        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+
+    def owner(self) -> str:
+        """Return a short name for whose reasoning this is, which does not tell the key.
+
+        Keys of one organisation read each other's, where it is known.
+        """
+        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; Azure wants its key in one of its own.
+
+        An administrator's own headers win: a gateway may want another Authorization.
+        """
+        key = self.api_key.strip()
+        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        ours["Content-Type"] = "application/json"
+        if self.organization:
+            ours["OpenAI-Organization"] = self.organization
+        if self.project:
+            ours["OpenAI-Project"] = self.project
+        theirs = {name.lower() for name in self.extra_headers}
+        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
+        return {**kept, **self.extra_headers}
+
+
+def normalized_base_url(text: str) -> str:
+    """Return `text` as the address that paths are appended to.
+
+    Takes what people paste: with or without `/v1`, with a slash at the end, or with
+    the `/responses` of the endpoint itself.
+    """
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise InvalidRequest(
+            "BASE_URL is not an http or https address. An administrator has to "
+            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
+        )
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "BASE_URL holds a user name or a password, which cannot be sent beside "
+            "API_KEY. An administrator has to take it out in the valves of this pipe."
+        )
+    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
+    if not path:
+        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def proxy_secrets(proxy: str) -> list[str]:
+    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    parts = url_parts(proxy.strip())
+    return [proxy, unquote(parts.password or "") if parts else ""]
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else."""
     try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
+        parts = urlsplit(text)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, a port that is no number
+        return None
+    return parts if sound and parts.scheme in ("http", "https") else None
+
+
+class Trust:
+    """The certificates of CA bundles, one context a file: or nothing is reused."""
+
+    def __init__(self) -> None:
+        """Read nothing yet."""
+        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
+
+    def context(self, network: Network) -> ssl.SSLContext | bool:
+        """Return whom to trust, in the form that aiohttp takes."""
+        if not network.verify_ssl or not network.ca_bundle:
+            return network.verify_ssl
+        path = network.ca_bundle
+        try:
+            key = (path, Path(path).stat().st_mtime_ns)
+            if key not in self._contexts:
+                self._contexts[key] = ssl.create_default_context(cafile=path)
+            return self._contexts[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            raise InvalidRequest(
+                "CA_BUNDLE is not a file with certificates that this server can read. "
+                "An administrator has to correct it in the valves of this pipe."
+            ) from None
+
+
+def proxy_for(network: Network, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = network.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy on the way to the model's server is not an http or https "
+            "address. An administrator has to correct PROXY in the valves of this "
+            "pipe, or the environment of Open WebUI."
+        )
+    return address
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`, or None."""
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# ==== openai_responses.transport.connections: Pooled HTTP sessions, and the only module that opens a connection.
+
+
+def read_setback(
+    status: int, error: ApiError, headers: Mapping[str, str], now: float
+) -> Setback:
+    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    wish = headers.get("x-should-retry", "").lower()
+    wanted = {"true": True, "false": False}.get(wish)
+    return Setback(status, error, _asked_wait(headers, now), wanted)
+
+
+def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    seconds = _number(text)
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except ValueError:
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    """Return a wait as a number: finite, not negative."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+_IDLE_SECONDS = 60.0
+"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+_MAX_CONNECTIONS = 1000
+"""A chat holds one connection while it streams; fewer would queue busy servers."""
+_KEEPALIVE_SECONDS = 50.0
+"""A connection that rested for longer may be closed by the other side at any time."""
+_DNS_SECONDS = 300
+"""OpenAI's addresses change rarely, and each look-up costs the first words."""
+
+
+class _Pool:
+    """The session of one event loop, lent to the runs that are under way."""
+
+    def __init__(self, idle_seconds: float) -> None:
+        self._idle_seconds = idle_seconds
+        self._session: aiohttp.ClientSession | None = None
+        self._lent = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def lend(self) -> Iterator[aiohttp.ClientSession]:
+        """Lend the session, opened if need be; the last return starts the clock."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is None:
+            self._session = _new_session()
+        self._lent += 1
+        try:
+            yield self._session
+        finally:
+            self._lent -= 1
+            if self._lent == 0:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(self._idle_seconds, self.close_later)
+
+    async def close(self) -> None:
+        """Close the session now, if there is one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def close_later(self) -> None:
+        """Close the session in a task of its own, for callers that cannot wait."""
+        if self._timer is not None:
+            self._timer.cancel()
+        session, self._session = self._session, None  # at once: no run may borrow it
+        if session is None:
+            return
+        # A task, held until it is done: a connector closed straight from a timer
+        # warns "never awaited" on aiohttp 3.14.
+        task = asyncio.get_running_loop().create_task(session.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+class Sessions:
+    """The pools of one pipe, one for each event loop that runs it."""
+
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
+        """Open nothing yet; close a session after `idle_seconds` without a run."""
+        self._idle_seconds = idle_seconds
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+
+    def __del__(self) -> None:
+        """Close what is open: the last run that held us has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def pool(self) -> _Pool:
+        """Return the pool of the running loop; those of ended loops are dropped."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
+            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+        return self._pools[loop]
+
+    async def close(self) -> None:
+        """Close the session of the running loop, for tests and scripts."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.close()
+
+
+def _new_session() -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(
+        limit=_MAX_CONNECTIONS,
+        keepalive_timeout=_KEEPALIVE_SECONDS,
+        ttl_dns_cache=_DNS_SECONDS,
+    )
+    # Limits of time are the runs' own; the environment's proxies are looked up by
+    # us, because trust_env would also send what a .netrc file holds.
+    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
+    # What a gateway sets for one user must not be sent for another.
+    no_cookies = aiohttp.DummyCookieJar()
+    return aiohttp.ClientSession(
+        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Limits in seconds; a `total` of 0 is none.
+
+    `first_event` runs from the sending to the first event, `idle` from one event to
+    the next; a `keepalive` is an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit unless somebody asks for one; the time of tools
+    and of people does not count in it.
+    """
+
+    connect: float = 30.0
+    first_event: float = 300.0
+    idle: float = 300.0
+    total: float = 0.0
+
+
+class Deadlines:
+    """The limit that is running now, over all attempts of one run."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        """Start the total limit, if there is one."""
+        self.timeouts = timeouts
+        now = asyncio.get_running_loop().time()
+        self._end = now + timeouts.total if timeouts.total else float("inf")
+        self._next = now + timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
+
+    def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
+        now = asyncio.get_running_loop().time()
+        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+
+    def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
+        now = asyncio.get_running_loop().time()
+        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+
+    def leave(self, seconds: float) -> bool:
+        """Say whether the total limit leaves time for a wait."""
+        return asyncio.get_running_loop().time() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the total limit stand still."""
+        began = asyncio.get_running_loop().time()
+        try:
+            yield
+        finally:
+            self._end += asyncio.get_running_loop().time() - began
+
+    def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
+        return asyncio.timeout_at(min(self._next, self._end))
+
+    def passed(self) -> TimedOut:
+        """Return the error of the limit that passed."""
+        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+
+
+DRAIN_SECONDS = 1.0
+"""For the rest of a body that nobody needs."""
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word: the log shows it."""
+
+NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Answer:
+    """A response whose status is fine and whose body is still on its way."""
+
+    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        """Wrap `response`; whoever opened it closes it."""
+        self._response = response
+        self._deadlines = deadlines
+        self._broke = False
+        self.is_read = False
+
+    @property
+    def is_stream(self) -> bool:
+        """Say whether the body is an event stream."""
+        return self._response.content_type == "text/event-stream"
+
+    @property
+    def request_id(self) -> str:
+        """OpenAI's own id of the request, for the log."""
+        return request_id_of(self._response)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it arrives, in pieces of any length."""
+        while chunk := await self.read_any():
+            yield chunk
+
+    async def read_any(self) -> bytes:
+        """Return what has arrived of the body; nothing at its end, when `is_read`."""
+        if self._broke:
+            raise ConnectionFailed("The connection to the model's server broke.")
+        scope = self._deadlines.scope()
+        try:
+            async with scope:
+                chunk = await self._response.content.readany()
+            self.is_read = not chunk
+            return chunk
+        except NETWORK_ERRORS:
+            if scope.expired():
+                raise self._deadlines.passed() from None
+            self._broke = True
+        return self._rescued() or await self.read_any()
+
+    def _rescued(self) -> bytes:
+        """Return what arrived before the connection broke.
+
+        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        """
+        content = self._response.content
+        content.set_exception(None)  # type: ignore[arg-type]
+        return content.read_nowait()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Leave what arrives with the operating system for a while.
+
+        Otherwise the event loop wakes for every packet, though nobody reads. Where
+        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        """
+        connection = self._response.connection  # None once the body has ended
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
+    async def drain(self) -> None:
+        """Read what is left after the last event, so that the connection lives on."""
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in self._response.content.iter_any():
+                    pass
+        except NETWORK_ERRORS:
+            self._response.close()
+
+    async def response_object(self) -> dict[str, Any]:
+        """Return the body as the API's response object."""
+        pieces = [piece async for piece in self.chunks()]
+        try:
+            wire = json.loads(b"".join(pieces))
+        except (ValueError, RecursionError):
+            wire = None
+        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+            return wire
+        if isinstance(wire, dict) and wire.get("error"):
+            error = read_api_error(wire)
+            setback = Setback(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+
+
+def request_id_of(response: aiohttp.ClientResponse) -> str:
+    """Return the server's id of a request, if it looks like one."""
+    told = response.headers.get("x-request-id", "")
+    return told if _REQUEST_ID.fullmatch(told) else ""
+
+
+_MAX_ERROR_BODY = 64 * 1024
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+)
+_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
+_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+
+
+class Connections:
+    """Sends requests over the pooled sessions of one pipe."""
+
+    def __init__(self, idle_seconds: float | None = None) -> None:
+        """Open nothing yet; close a session after `idle_seconds` without a run."""
+        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._trust = Trust()
+        self._later: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def post(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        payload: dict[str, Any],
+        deadlines: Deadlines | None = None,
+    ) -> AsyncIterator[Answer]:
+        """Send `payload` and lend the answer.
+
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
+        closes the connection, and with it the work upstream.
+        """
+        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
+        async with self._sent(endpoint, path, body, limits) as response:
+            if response.status >= 400:
+                raise await _refusal(response, str(payload.get("model", "")))
+            yield Answer(response, limits)
+
+    @asynccontextmanager
+    async def get(
+        self, endpoint: Endpoint, path: str, deadlines: Deadlines
+    ) -> AsyncIterator[Answer]:
+        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+
+        No redirection is followed: it would take the key along.
+        """
+        async with self._sent(endpoint, path, None, deadlines) as response:
+            if response.status != 200:
+                raise await _refusal(response, "")
+            yield Answer(response, deadlines)
+
+    @asynccontextmanager
+    async def _sent(
+        self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Lend the response to a request; without a `body` it is a GET."""
+        tls = self._trust.context(endpoint.network)
+        with self._sessions.pool().lend() as session:
+            response = await _send(session, endpoint, path, body, deadlines, tls)
+            try:
+                yield response
+            finally:
+                response.close()  # nothing happens when it was read to its end
+
+    def post_later(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request in a task of its own, for callers that cannot wait.
+
+        It is tried three times; nobody is told how it went.
+        """
+        self.do_later(self._post_quietly(endpoint, path))
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run what outlives its run in a task that is held until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        for wait in _WAITS_BEFORE_POST:
+            await asyncio.sleep(wait)
+            with suppress(ResponsesError):
+                limits = Deadlines(_POST_TIMEOUTS)
+                async with self._sent(endpoint, path, b"", limits) as response:
+                    if response.status < 500 and response.status != 429:
+                        return
+
+    async def close(self) -> None:
+        """Close the session of the running loop, for tests and scripts."""
+        loop = asyncio.get_running_loop()
+        while later := [task for task in self._later if task.get_loop() is loop]:
+            await asyncio.gather(*later)
+        await self._sessions.close()
+
+
+def _json_body(payload: dict[str, Any]) -> bytes:
+    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
+
+
+async def _send(
+    session: aiohttp.ClientSession,
+    endpoint: Endpoint,
+    path: str,
+    body: bytes | None,
+    deadlines: Deadlines,
+    tls: ssl.SSLContext | bool,
+) -> aiohttp.ClientResponse:
+    """Return the response once its head is there."""
+    url = endpoint.url(path)
+    scope = deadlines.scope()
+    try:
+        async with scope:
+            return await session.request(
+                "GET" if body is None else "POST",
+                url,
+                allow_redirects=body is not None,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=tls,
+                proxy=proxy_for(endpoint.network, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+    except NETWORK_ERRORS as error:
+        if scope.expired():
+            raise deadlines.passed() from None
+        raise ConnectionFailed(
+            _network_sentence(error, endpoint.host),
+            was_sent=not isinstance(error, _NEVER_CONNECTED),
+        ) from None
+    except ValueError:  # a line break in the key, a host that no name server knows
+        raise InvalidRequest(
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
+            "be sent. An administrator has to correct it in the valves of this pipe."
         ) from None
 
 
-def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
-            raise TypeError
-        return Delta(kind, index, _index(place), text)
-
-    return read
-
-
-def _whole_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
-
-    return read
-
-
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
-        return Unknown(_ANNOTATION)
-    return Annotated(_index(wire["output_index"]), part, _object(annotation))
-
-
-def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
-    return Sketched(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
-        str(wire.get("output_format") or ""),
-    )
-
-
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _ended_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return ResponseEnded(status, _object(wire["response"]))
-
-    return read
-
-
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-_READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _whole_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _whole_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _whole_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
-    _ANNOTATION: _read_annotation,
-    "response.image_generation_call.partial_image": _read_sketch,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": _ended_reader("completed"),
-    "response.incomplete": _ended_reader("incomplete"),
-    "response.failed": _ended_reader("failed"),
-    "error": _read_error,
-}
-
-
-# openai_responses.json_texts ==========================================================
-# JSON that people and models wrote, who make mistakes.
-
-
-def typed_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def typed_texts(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
-    found = typed_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
-        return None
-    return found
-
-
-# openai_responses.parameters ==========================================================
-# What a caller asks for -> the API's parameters, in the API's names and forms.
-#
-# Callers use the words of Chat Completions, of Open WebUI's controls or of the API; null
-# means not given. What cannot be meant is refused with a sentence, before anything is
-# sent.
-
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-"""Chat Completions' names for what the API calls otherwise."""
-
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
-_ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
-
-
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; raises InvalidRequest.
-
-    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
-    inside; keys that the API does not have are still there. The API has no `stop`: it
-    only asks for `truncation: "disabled"`, as in the seed (§3.6).
-    """
-    given = {key: value for key, value in body.items() if value is not None}
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
-    if "stop" in given:
-        given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
-    return given
-
-
-def read_bool(name: str, value: object) -> bool:
-    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
-    if isinstance(value, bool | int | str):
-        if value in (True, "true", "1"):
-            return True
-        if value in (False, "false", "0"):
-            return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
-
-
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
-    value = given.get(key, {})
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
-    return {name: inner for name, inner in value.items() if inner is not None}
-
-
-def _word(name: str, value: object) -> str:
-    """Return one of the words that `name` may be; a person may type them in capitals."""
-    word = value.strip().lower() if isinstance(value, str) else ""
-    if word not in _WORDS[name]:
-        words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
-    return word
-
-
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
-    kind = form.get("type")
-    if asked is None or kind == "text":
-        return None
-    if kind not in _ANSWER_FORMATS:
-        words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
-    if kind == "json_object":
-        return {"type": kind}
-    nested = form.get("json_schema", beside)
-    flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
-
-
-def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and what else is said of a JSON schema, given in any form."""
-    read = typed_object(value) if isinstance(value, str) else value
-    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
-    if read.get("description"):
-        fields["description"] = read["description"]
-    if read.get("strict") is not None:
-        fields["strict"] = read_bool("json_schema.strict", read["strict"])
-    return fields
-
-
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
-
-
-# openai_responses.request =============================================================
-# Parameters in, one payload out.
-#
-# What is sent is decided here alone: the caller's own keys win over the settings, keys
-# that the API does not have are left out, and so are parameters that the model rejects
-# (responses-api.md §0.8, §1).
-
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_PASSED_ON = frozenset(
-    {
-        "access_programs",
-        "context_management",
-        "image",
-        "max_output_tokens",
-        "max_tool_calls",
-        "metadata",
-        "moderation",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "temperature",
-        "tool_choice",
-        "top_logprobs",
-        "top_p",
-        "truncation",
-    }
-)
-"""Keys of a caller that go to the API as they are. Those that would store something
-there or name what is stored (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""The API runs nothing in the background that it does not store."""
-
-_MOST_OUTPUT_TOKENS = 128_000
-"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
-
-
-class ResponsesRequest(BaseModel):
-    """What is sent to `POST /responses`, in the API's own words."""
-
-    # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    model: str
-    input: list[Item]
-    instructions: str | None = None
-    stream: bool = True
-    store: bool = False
-    background: bool | None = None
-    include: list[str] | None = None
-    reasoning: dict[str, Any] | None = None
-    text: dict[str, Any] | None = None
-    tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
-    context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
-    moderation: dict[str, Any] | None = None
-    image: dict[str, Any] | None = None
-    access_programs: dict[str, Any] | None = None
-
-    def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send; what was not set is not in it."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the administrator and the user chose, for requests that say nothing.
-
-    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
-    are further parameters by their names.
-    """
-
-    effort: str | None = None
-    summary: str | None = None
-    verbosity: str | None = None
-    stream: bool = True
-    background: bool = False
-    encrypted_reasoning: bool = True
-    tools: Sequence[Item] = field(default=())
-    parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-
-
-def build_request(
-    model: ResolvedModel,
-    instructions: str,
-    items: Sequence[Item],
-    body: Mapping[str, Any],
-    settings: Settings,
-) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
-
-    `body` holds the caller's keys, in the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one that the alias names.
-    """
-    if not items:
-        raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
-    fields = {
-        "model": model.id,
-        "input": list(items),
-        "instructions": instructions or None,
-        "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
-        "text": _text_object(model, given, settings) or None,
-        "tools": tools or None,
-        "parallel_tool_calls": settings.parallel_tool_calls,
-        **settings.defaults,
-        **_passed_on(model, effort, given),
-    }
-    try:
-        request = ResponsesRequest(**fields)
-    except ValidationError as error:
-        raise InvalidRequest(_first_complaint(error)) from None
-    _check_output_tokens(request, model)
-    return request
-
-
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the caller's own keys that go as they are, if the model takes them."""
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
-
-
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
-
-
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    """Return the effort to send, or None to leave it to the model."""
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether temperature, top_p and top_logprobs may be sent."""
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
-
-
-def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: Mapping[str, Any],
-    settings: Settings,
-) -> dict[str, Any]:
-    """Return the `reasoning` object: the caller's own keys, then ours."""
-    if not _reasons(model, effort):
-        return {}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
-    resolved = effort or model.facts.default_effort
-    if settings.summary and model.facts.summary and resolved != "none":
-        own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
-
-
-def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> dict[str, Any]:
-    """Return the `text` object: the caller's own keys, then the verbosity."""
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
-    if verbosity and model.facts.verbosity:
-        own["verbosity"] = verbosity
-    return own
-
-
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for the reasoning itself: without a store there is no other way back."""
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; one that nobody knows does if it is told to."""
-    return model.facts.reasoning or effort is not None
-
-
-def _first_complaint(error: ValidationError) -> str:
-    """Return the first complaint as a sentence, without the value it is about."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
-
-
-# openai_responses.turn ================================================================
-# The state machine of one response.
-#
-# Events in, run events out, no effect anywhere. An item is *unknown* until its
-# `output_item.added`, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            kept for later     shown             ignored
-#     whole text       kept for later     the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# "Kept for later" is shown when the item is known: the name of a call comes from the
-# item alone (responses-api.md §3). What follows the end of the response is ignored in
-# every state. Texts that end are authoritative: what a person has not seen of them yet
-# is shown, and the ended item is the wire's own dict.
-
-
-class Turn:
-    """One response, from its first event to its last."""
-
-    def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._early: dict[int, list[Delta | Whole]] = {}
-        self._open: dict[int, dict[TextPlace, list[str]]] = {}
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
-        self.event_count += 1
-        return [] if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case Delta():
-                return self._grow(event)
-            case Whole():
-                return self._replace(event)
-            case Annotated() | Sketched() if event.output_index in self._open:
-                return [_beside(event, self._first + event.output_index)]
-            case ItemAdded():
-                return self._start(event.output_index, event.item)
-            case ItemDone():
-                return self._end(event.output_index, event.item)
-            case ResponseEnded():
-                return self._finish(event)
-            case StreamError():
-                self.trace = replace(self.trace, error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
-                self.refusal = event.error if self.event_count == 1 else None
-        return []
-
-    def _grow(self, event: Delta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
-        if not event.text:
-            return []
-        texts.setdefault((event.kind, event.part), []).append(event.text)
-        index = self._first + event.output_index
-        return [Grew(index, event.kind, event.part, event.text)]
-
-    def _replace(self, event: Whole) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: Delta | Whole) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
-
-    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._open or output_index in self._ended:
-            return []
-        self._open[output_index] = {}
-        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
-        for early in self._early.pop(output_index, ()):
-            events += self._take(early)
-        return events
-
-    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._ended:
-            return []
-        events = self._start(output_index, item)
-        for place, text in item_texts(item):
-            events += self._show_rest(output_index, place, text)
-        del self._open[output_index]
-        self._ended[output_index] = item
-        return [*events, ItemEnded(self._first + output_index, item)]
-
-    def _show_rest(
-        self, output_index: int, place: TextPlace, text: str
-    ) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
-
-        A text that contradicts its deltas cannot be shown as growth: the ended item
-        corrects it.
-        """
-        texts = self._open[output_index]
-        shown = "".join(texts.get(place, ()))
-        texts[place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        index = self._first + output_index
-        return [Grew(index, *place, text[len(shown) :])]
-
-    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"))
-        self.ending = _ending_of(event.status, response)
-        self.trace = replace(
-            self.trace,
-            model=str(response.get("model") or ""),
-            error=read_api_error(response.get("error")),
-            removed=_removals(response.get("input_transformations")),
-        )
-        events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
-            if isinstance(item, dict):
-                events += self._end(output_index, item)
-        response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            TurnEnded(response_id, event.status, self.usage),
-        ]
-
-    def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
-        events: list[RunEvent] = []
-        for output_index in sorted(self._early):
-            kinds = {early.kind for early in self._early[output_index]}
-            if kinds & {"text", "refusal"}:
-                message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(output_index, message)
-        return events
-
-
-def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
-    if isinstance(event, Annotated):
-        return Cited(index, event.part, event.annotation)
-    return Pictured(index, event.number, event.image, event.form)
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Count what the API took out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
-    if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "cancelled":  # by somebody else: ours end without an answer
-        return ending_of_incomplete(status)
-    if status == "failed":
-        return ending_of_failure("failed", read_api_error(response.get("error")))
-    return COMPLETED
-
-
-# openai_responses.exchange ============================================================
-# One request sent, its answer told as run events.
-
-_RESUMING = RetryPolicy(12)
-_UNDER_WAY = ("queued", "in_progress")
-_THOUGHT_SHARE = 0.1
-"""Growing reasoning is read for a tenth of that time at once, because the first words
-of the answer must not wait for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How a run behaves towards those who watch it, and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
-    the rest of a background response is asked for in vain, `poll_seconds` how long to
-    wait while the server says that it still works at one.
-    """
-
-    join_seconds: float = 0.05
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
-    resuming: RetryPolicy = _RESUMING
-    poll_seconds: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The way to a server: where it is, over which connections, within which limits."""
-
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    deadlines: Deadlines
-
-
-async def exchange(
-    request: ResponsesRequest, line: Line, turn: Turn, cursor: Cursor | None = None
-) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, yield what it means.
-
-    A `cursor` notes how far it came. Raises the errors of `transport` and
-    MalformedEvent. Cancelling it, or closing the generator, closes the connection.
-    """
-    payload = request.payload()
-    if line.endpoint.strict:
-        payload = strict_payload(payload)
-    line.deadlines.start_attempt()
-    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read(posted, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
-
-
-async def fetched(
-    path: str, line: Line, turn: Turn, cursor: Cursor
-) -> AsyncGenerator[RunEvent, None]:
-    """Ask for what is at `path`: a response, or the rest of its stream.
-
-    Otherwise like `exchange`; a response that is still under way says nothing.
-    """
-    line.deadlines.start_attempt()
-    asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read(asked, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
-
-
-async def _read(
-    sent: AbstractAsyncContextManager[Answer],
-    line: Line,
-    turn: Turn,
-    cursor: Cursor | None,
-) -> AsyncGenerator[RunEvent, None]:
-    async with sent as answer:
-        turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_turn_events(answer, line, turn, cursor)) as events:
-            async for event in events:
-                yield event
-        await answer.drain()
-
-
-async def _turn_events(
-    answer: Answer, line: Line, turn: Turn, cursor: Cursor | None
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        if cursor is not None:
-            cursor.note(response)
-        status = str(response.get("status") or "completed")
-        if status not in _UNDER_WAY:
-            for event in turn.feed(ResponseEnded(status, response)):
-                yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = asyncio.get_running_loop().time()
-            if batch:
-                line.deadlines.event_arrived()
-            events, malformed = _told(batch, turn, cursor)
-            del batch  # while deltas gather, nothing of the wire is held
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            with answer.held():
-                await _let_deltas_gather(events, began, line.limits.join_seconds)
-
-
-def _told(
-    batch: list[ServerSentEvent], turn: Turn, cursor: Cursor | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
-
-    Deltas are joined before the turn takes them: it then works once a batch.
-    """
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for event in batch:
-            parsed = parse_event(event)
-            if cursor is None or cursor.passes(event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, and keep neither."""
-    decoder = EventStreamDecoder()
-    while not answer.is_read:
-        yield decoder.feed(await answer.read_any())
-    yield decoder.close()
-
-
-async def _let_deltas_gather(
-    events: list[RunEvent], began: float, join_seconds: float
-) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
-    """
-    last = events[-1] if events else None
-    if not isinstance(last, Grew) or join_seconds <= 0:
-        return
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
-
-
-# openai_responses.healing =============================================================
-# A refused request, changed so that it passes.
-#
-# Five refusals have a cause that we can take away, each at the price of something less
-# (responses-api.md §0.9, §2.1, §4). They are recognised by the code, or by the words of
-# the server where it gives no code; a request is changed once for each cause, and only
-# while nothing has been shown.
-
-_ITEM_ERRORS = re.compile(
-    r"provided without its required"
-    r"|Items are not persisted when"
-    r"|Duplicate item found with id"
-    r"|Expected an ID that begins with"
-    r"|encrypted content .{0,400} could not be verified",
-    re.IGNORECASE | re.DOTALL,
-)
-_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
-_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
-_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
-
-
-@dataclass(frozen=True, slots=True)
-class Healed:
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
-
-    cause: str
-    request: ResponsesRequest
-    sentence: str
-
-
-def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
-    """Return a request without what `error` complains of, if that can be left out."""
-    for cause, heal in _REMEDIES.items():
-        changed = heal(request, error)
-        if changed is not None:
-            return Healed(cause, changed, _SENTENCES[cause])
-    return None
-
-
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Leave out all reasoning: one unreadable item does not say which."""
-    by_code = error.code == "invalid_encrypted_content"
-    if not by_code and not _ITEM_ERRORS.search(error.message):
-        return None
-    kept = [item for item in request.input if not is_bound(item)]
-    # The ids of hosted items are ours, and the API demands them.
-    without_ids = [
-        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
-    ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
-
-
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
-
-
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
-
-
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Take the effort nearest to the refused one among those that the error names."""
-    reasoning = request.reasoning or {}
-    asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
-        return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
-        return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
-
-
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Leave out all remote servers: behind the one that is told of may be others."""
-    tools = request.tools or []
-    kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
-        return None
-    choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
-
-
-def _about(error: ApiError) -> str:
-    """Return what an error is about: its parameter, else the words around it."""
-    return error.param or error.message
-
-
-_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
-
-_REMEDIES: Mapping[str, _Remedy] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
-}
-
-
-# openai_responses.resumption ==========================================================
-# One background response, read over as many connections as it takes.
-#
-# The server goes on when a connection breaks, so nothing is sent twice: the stream is
-# resumed behind its last event (OpenAI's guide on background mode). The server is asked
-# for the response itself where a stream brought nothing new, because there is no event
-# for a cancelled one, and where it cannot be resumed: five minutes after its beginning
-# it is refused.
-
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-async def followed(
-    request: ResponsesRequest, line: Line, turn: Turn
-) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
-
-    Raises what `exchange` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
-    """
-    following = _Following(line, turn)
-    part = _begun(exchange(request, line, turn, following.cursor), following)
-    try:
-        while True:
-            error: ResponsesError | None = None
-            try:
-                async with aclosing(part) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                error = caught
-            if turn.ending or not following.can_go_on(error):
-                break
-            wait = following.wait_after(error)
-            if following.has_news:
-                yield Noted(_BROKE)
-            await asyncio.sleep(wait)
-            part = following.next_part()
-    finally:
-        following.leave()
-
-
-class _Following:
-    """What is known of a response, and how to get at the rest of it."""
-
-    def __init__(self, line: Line, turn: Turn) -> None:
-        self._named = asyncio.Event()
-        self.cursor = Cursor(self._named.set)
-        self.has_news = False
-        self._line = line
-        self._turn = turn
-        self._seen: int | None = None
-        self._failures = 0
-        self._resumable = True
-        self._asks = False
-        self._is_left = False
-
-    def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.cursor.response_id) and not is_total
-        if error is not None and not goes_on:
-            raise error
-        return goes_on
-
-    def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
-        asked, self.has_news = self._asks, self.cursor.last != self._seen
-        self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
-            self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
-        self._failures = 0 if self.has_news else self._failures + 1
-        wait = self._backoff(error)
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
-        self._asks = not (self.has_news and self._can_resume)
-        if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
-            raise ResponseLost
-        return self._within_limits(wait)
-
-    def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
-        path = f"/responses/{self.cursor.response_id}"
-        if not self._asks:
-            path += f"?stream=true&starting_after={self.cursor.last}"
-        return fetched(path, self._line, self._turn, self.cursor)
-
-    def let_go(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
-
-        Whoever leaves earlier could not cancel the response: nobody can find it.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        named = asyncio.create_task(self._named.wait())
-        awaited = {first, named}
-        await asyncio.wait(
-            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in awaited:
-            task.cancel()
-        await asyncio.gather(*awaited, return_exceptions=True)
-        await part.aclose()
-        self.leave()
-
-    def leave(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
-        named, ended = self.cursor.response_id, self._turn.ending
-        if named and not ended and not self._is_left:
-            self._is_left = True
-            path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self.cursor.last is not None
-
-    def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
-        setback = error.setback if isinstance(error, ApiRefused) else Setback()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
-
-    def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.leave(wait):
-            raise TimedOut("total_timeout")
-        return wait
-
-
-async def _begun(
-    part: AsyncGenerator[RunEvent, None], following: _Following
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.let_go(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
-
-
-async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
-    return await anext(part, None)
-
-
-# openai_responses.attempts ============================================================
-# One turn: a request, sent again where that helps.
-#
-# It is sent again only before the first event of its answer: changed, where the refusal
-# has a cause that can be left out, or as it is, where waiting may help.
-
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
-
-
-class Attempts:
-    """The attempts at one turn.
-
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
-    """
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        line: Line,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Count the items of the turn from `first_index` on."""
-        self.request = request
-        self.turn = Turn(first_index)
-        self.error: ResponsesError | None = None
-        self._line = line
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._healed: set[str] = set()
-        self._wait = 0.0
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
-        while True:
-            self.turn, self.error = Turn(self._first_index), None
-            sent = followed if self.request.background else exchange
-            answer = sent(self.request, self._line, self.turn)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note = self._next()
-            if note is None or not self._line.deadlines.leave(self._wait):
-                break
-            yield note
-            await asyncio.sleep(self._wait)
-        for event in self.turn.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the turn ended."""
-        if self.turn.ending:
-            return self.turn.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.turn.event_count > 0)
-        return CUT if self.turn.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.turn.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.setback.status, refused.error)
-
-    def _next(self) -> Noted | None:
-        """Return what to tell before the next attempt; None when there is none."""
-        setback = _setback(self.error, self.turn)
-        if setback is None or (self.request.background and _may_run(self.error)):
-            return None
-        remedy = healed(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Noted(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
-        if wait is None:
-            return None
-        self._retries += 1
-        self._wait = wait
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
-
-
-def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
-    """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Setback(200, turn.refusal)
-    if turn.event_count:
-        return None
-    if isinstance(error, ApiRefused):
-        return error.setback
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
-    return Setback() if silent or isinstance(error, ConnectionFailed) else None
-
-
-def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
-
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
-    """
+def _network_sentence(error: Exception, host: str) -> str:
+    """Return what to tell of a connection that did not come about."""
     match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            told = error.setback.wanted
-            return not told and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return SENTENCES["refused"]["407"]
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return (
+                f"The certificate of {host} is not trusted here. An administrator has "
+                "to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
+            )
+    return (
+        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
+        "administrator has to check BASE_URL in the valves of this pipe."
+    )
 
 
-# openai_responses.schema_parts ========================================================
-# The named parts of a JSON Schema, and what refers to them.
+async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
+    """Return the error that a response with a bad status stands for."""
+    body = b""
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for piece in response.content.iter_any():
+                body += piece
+                if len(body) > _MAX_ERROR_BODY:
+                    break
+        error = read_api_error(json.loads(body))
+    except (*NETWORK_ERRORS, ValueError, RecursionError):
+        error = ApiError()  # no body, or not JSON: the status says it
+    status = response.status
+    setback = read_setback(status, error, response.headers, unix_seconds())
+    sentence = refusal_sentence(status, error, model)
+    return ApiRefused(sentence, setback, request_id_of(response))
+
+
+async def container_file(
+    endpoint: Endpoint,
+    connections: Connections,
+    ids: tuple[str, str],
+    most_bytes: int,
+    deadlines: Deadlines,
+) -> bytes:
+    """Return the bytes of a file; raises the errors of `transport`.
+
+    `ids` are those of the container and of the file. A file of more than `most_bytes`
+    is an UnreadableAnswer, and not read on.
+    """
+    container, file = (quote(part, safe="") for part in ids)
+    path = f"/containers/{container}/files/{file}/content"
+    found = bytearray()
+    asked = connections.get(endpoint, path, deadlines)
+    async with asked as answer, aclosing(answer.chunks()) as chunks:
+        async for chunk in chunks:
+            found += chunk
+            if len(found) > most_bytes:
+                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+    return bytes(found)
+
+
+# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
 
 DEFINITIONS = ("$defs", "definitions")
 
@@ -4212,729 +2355,6 @@ def reference_name(node: Any) -> str:
         return steps[2].replace("~1", "/").replace("~0", "~")
     return ""
 
-
-# openai_responses.misfits =============================================================
-# A value held against a JSON Schema.
-#
-# The check knows the keywords that models get wrong: types, required properties, enums,
-# items and choices. Others are the tool's business.
-
-DEEPEST_ARGUMENT = 40
-"""How deep values and what schemas refer to are followed."""
-
-
-def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": _is_number,
-    "integer": lambda value: _is_number(value) and value == int(value),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaCheck:
-    """Holds values against the parts of one schema.
-
-    Where it is `lenient`, the null of a property that may be left out is always fine.
-    What was found is remembered by the objects themselves, so a check must not outlive
-    them.
-    """
-
-    root: Mapping[str, Any]
-    lenient: bool = False
-    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
-
-    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and what is wrong there; nothing if `value` fits `node`."""
-        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
-            return ""
-        # A schema can lead to the same part by many ways, and back to where it began.
-        place = (path, id(value), id(node))
-        if place not in self._found:
-            self._found[place] = ""
-            self._found[place] = self._misfit(value, node, path, depth)
-        return self._found[place]
-
-    def _misfit(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        if value is None and node.get("nullable") is True:
-            return ""
-        if "$ref" in node:
-            return self.misfit(value, referred(node, self.root), path, depth + 1)
-        found = _own_misfit(value, node, path)
-        if isinstance(value, Mapping):
-            found = found or self._in_object(value, node, path, depth)
-        if isinstance(value, list):
-            found = found or self._in_list(value, node, path, depth)
-        return found or self._in_parts(value, node, path, depth)
-
-    def _in_object(
-        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        required = node.get("required") or ()
-        missing = [name for name in required if name not in value]
-        if missing:
-            return f"{_joined(path, str(missing[0]))} is missing"
-        properties = node.get("properties") or {}
-        found = (
-            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
-            for name in properties
-            if name in value
-            and (value[name] is not None or name in required or not self.lenient)
-        )
-        return next(filter(None, found), "")
-
-    def _in_list(
-        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        found = (
-            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
-            for place, one in enumerate(value)
-        )
-        return next(filter(None, found), "")
-
-    def _in_parts(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        """Hold a value against `allOf`, and against one at least of a choice."""
-        for part in node.get("allOf") or ():
-            found = self.misfit(value, part, path, depth + 1)
-            if found:
-                return found
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
-
-
-def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Hold a value against the type of a schema, then against what it may be."""
-    place = path or "object"
-    kinds = _known_types(node.get("type"))
-    if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{place} must be {_listed(kinds)}"
-    allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
-    return ""
-
-
-def _known_types(said: Any) -> list[str]:
-    kinds = [said] if isinstance(said, str) else said or []
-    return [kind for kind in kinds if kind in _TYPES]
-
-
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; long ones are no help to a model."""
-    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
-    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
-
-
-# openai_responses.arguments ===========================================================
-# What a model gives a function, held against the function's own schema.
-
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""What a server calls a schema need not be one."""
-
-
-def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
-
-    Nulls that stand for "not given" are fine.
-    """
-    if not isinstance(arguments, Mapping):
-        return "The arguments must be a JSON object."
-    given = without_nulls(arguments, schema)
-    try:
-        found = SchemaCheck(schema).misfit(given, schema)
-    except _ODD_SCHEMA:
-        return None
-    return f"The argument {found}." if found else None
-
-
-def without_nulls(
-    arguments: Mapping[str, Any], schema: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
-
-    They do where a property is optional and must not be null itself. Where the schema
-    is a choice, the form that the model chose tells.
-    """
-    try:
-        return dict(_cleaned(arguments, schema, schema, 0))
-    except _ODD_SCHEMA:
-        return dict(arguments)
-
-
-def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
-        return value
-    forms = _held_against(value, node, root)
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_cleaned(one, items, root, depth + 1) for one in value]
-    known: dict[str, list[Any]] = {}
-    required: set[str] = set()
-    for form in forms:
-        for name, part in (form.get("properties") or {}).items():
-            known.setdefault(name, []).append(part)
-        required |= set(form.get("required") or ())
-    whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaCheck(root)
-    return {
-        name: _cleaned(one, whole.get(name), root, depth + 1)
-        for name, one in value.items()
-        if one is not None
-        or name not in whole
-        or name in required
-        or not may_be_null.misfit(None, whole[name])
-    }
-
-
-def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that a value is held against, each once.
-
-    Of choices it is the option that fits.
-    """
-    found: dict[int, Any] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(_parts_of(value, part, root))
-    return list(found.values())
-
-
-def _parts_of(
-    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
-) -> list[Any]:
-    parts = [referred(node, root)] if "$ref" in node else []
-    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
-    for key in ("anyOf", "oneOf"):
-        options = node.get(key)
-        parts += (
-            _chosen_option(value, options, root) if isinstance(options, list) else []
-        )
-    return parts
-
-
-def _chosen_option(
-    value: Any, options: list[Any], root: Mapping[str, Any]
-) -> list[Any]:
-    """Return the option that a value fits; all of them where it fits none."""
-    check = SchemaCheck(root, lenient=True)
-    fitting = (option for option in options if not check.misfit(value, option))
-    first = next(fitting, None)
-    return options if first is None else [first]
-
-
-# openai_responses.approvals ===========================================================
-# Whether a call may run: by rule, or by asking a person.
-#
-# A rule is a pattern of tool names with an answer, `delete_*=ask`; the first that fits
-# counts. Nobody there to ask, or no clear yes, is a no.
-
-Approval = Literal["auto", "ask", "deny"]
-
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open.
-
-    `log` takes a line when asking failed.
-    """
-
-    rules: Sequence[tuple[str, Approval]] = ()
-    otherwise: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-
-    def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
-        return next(fitting, self.otherwise)
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether there is a tool, known or not, for which a person is asked."""
-        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
-        match self.rule_for(name):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
-        try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # whoever cannot be asked has not said yes
-            self.log(f"nobody could be asked about {name}: {error_place(error)}")
-            return False
-
-
-def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
-
-    A pattern alone means `ask`. Raises InvalidRequest for any other word.
-    """
-    rules: list[tuple[str, Approval]] = []
-    for entry in text.replace("\n", ",").split(","):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        match answer or "ask":
-            case "auto" | "ask" | "deny" as known if pattern:
-                rules.append((pattern, known))
-            case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
-    return rules
-
-
-# openai_responses.toolset =============================================================
-# What a run needs to answer calls: the tools of a request, with their limits.
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """What a tool returned.
-
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
-    """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
-
-    def meant(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
-
-        A tool that only passes calls on names another one; None if it names none.
-        """
-
-    def waits_for_people(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
-        """Run a tool; whatever it raises is a failure of the tool."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    batch_seconds: float = 600.0
-    characters: int = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Toolset:
-    """What a run needs to answer calls, and the questions of remote servers, itself.
-
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
-    left open for others.
-    """
-
-    tools: CallableTools
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
-    log: Callable[[str], object] = field(default=str)
-    rounds: int = 10
-    most_calls: int = 100
-    carries_reasoning: bool = True
-    runs_calls: bool = True
-
-
-def output_of(call: Item, answer: ToolAnswer) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def failed_answer(sentence: str) -> ToolAnswer:
-    """Return the answer of a call that did not succeed, in words for the model."""
-    return ToolAnswer(f"Error: {sentence}", failed=True)
-
-
-# openai_responses.calls ===============================================================
-# Callables run by name: checked, bounded, each with an output whatever happens.
-#
-# The model gets a sentence of ours for every failure; what an exception says goes to
-# the log alone, because it may quote what the model must not see.
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A call that may run: of which tool, with which arguments."""
-
-    call_id: str
-    name: str
-    arguments: dict[str, Any]
-
-
-async def run_calls(
-    calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
-    """Run `calls` side by side; yield each with its answer, in their own order.
-
-    The order is kept because a host that stores the answers as they come would send
-    them in another one next time. Every call is answered exactly once. Closing the
-    generator cancels what runs.
-    """
-    found = [_checked(call, toolset.tools) for call in calls]
-    clock = _Clock(toolset.limits.batch_seconds)
-    slots = asyncio.Semaphore(toolset.limits.at_once)
-    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
-    limited = [
-        task
-        for one, task in zip(found, tasks, strict=True)
-        if not _is_peoples(one, toolset)
-    ]
-    try:
-        for call, task in zip(calls, tasks, strict=True):
-            await (clock.wait(task) if task in limited else asyncio.wait([task]))
-            if not task.done():
-                _cancel(limited)  # together: none may begin in the place of another
-            yield call, _result(task, call, toolset)
-    finally:
-        _cancel(tasks)
-
-
-class _Clock:
-    """The time that a batch has left; it stands still while a person is asked."""
-
-    def __init__(self, seconds: float) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + seconds
-        self._asking = asyncio.Lock()
-
-    @asynccontextmanager
-    async def question(self) -> AsyncGenerator[None, None]:
-        """Stand still for a question to a person; one is asked after another."""
-        async with self._asking:
-            began = self._loop.time()
-            try:
-                yield
-            finally:
-                self._end += self._loop.time() - began
-
-    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
-        """Wait until a task is done or the time is used up."""
-        while not task.done():
-            left = self._end - self._loop.time()
-            if left > 0:
-                await asyncio.wait([task], timeout=left)
-            elif self._asking.locked():
-                async with self._asking:  # what the question took comes back
-                    continue
-            else:
-                return
-
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
-    """Return the answer of a task, or what stands for it after the deadline."""
-    if task.done() and not task.cancelled():
-        return task.result()
-    seconds = toolset.limits.batch_seconds
-    return failed_answer(
-        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
-    )
-
-
-def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
-    """Return a call that may run, or the answer that it gets instead."""
-    name, call_id = _name(call), str(call["call_id"])
-    try:
-        arguments = _arguments(call)
-    except (ValueError, RecursionError):
-        told = "its arguments are not valid JSON. Send them again, whole."
-        return failed_answer(f"{name} was not called: {told}")
-    found = _ready_call(call_id, name, arguments, tools)
-    if isinstance(found, ToolAnswer):
-        return found
-    meant = tools.meant(name, found.arguments)
-    if meant is None:
-        return failed_answer(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *meant, tools)
-
-
-def _ready_call(
-    call_id: str, name: str, arguments: object, tools: CallableTools
-) -> _Ready | ToolAnswer:
-    """Return a call whose arguments are as its tool wants them."""
-    schema = tools.parameters(name)
-    if schema is None:
-        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
-    complaint = argument_complaint(arguments, schema)
-    if complaint is not None or not isinstance(arguments, dict):
-        return failed_answer(f"{name} was not called: {complaint}")
-    return _Ready(call_id, name, without_nulls(arguments, schema))
-
-
-def _arguments(call: Item) -> object:
-    """Return what the model gave: what its JSON says, or the text of a custom call."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": call.get("input") or ""}
-    text = call.get("arguments")
-    return json.loads(text) if isinstance(text, str) and text.strip() else {}
-
-
-async def _answer(
-    found: _Ready | ToolAnswer,
-    toolset: Toolset,
-    slots: asyncio.Semaphore,
-    clock: _Clock,
-) -> ToolAnswer:
-    """Run one call once it may, within its limits, unless it is answered already."""
-    if isinstance(found, ToolAnswer):
-        return found
-    approver = toolset.approver
-    asks = approver.rule_for(found.name) == "ask"
-    async with clock.question() if asks else nullcontext():
-        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
-    if refusal is not None:
-        return failed_answer(refusal)
-    if _is_peoples(found, toolset):
-        return await _called(found, toolset, None)
-    async with slots:
-        return await _called(found, toolset, toolset.limits.seconds)
-
-
-async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
-    name = ready.name
-    try:
-        async with asyncio.timeout(seconds) as scope:
-            answer = await toolset.tools.call(name, ready.arguments)
-        return _capped(answer, toolset.limits.characters)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-            raise
-        if isinstance(error, TimeoutError) and scope.expired():
-            return failed_answer(f"{name} did not finish within {seconds:g} s.")
-        # A tool that ends its process, or cancels itself, must not end the run.
-        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return failed_answer(f"{name} failed. Tell the user, or try another way.")
-
-
-def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
-    """Return an answer with a long text cut in the middle."""
-    output = answer.output
-    if isinstance(output, str):
-        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
-    parts = [
-        (
-            {**part, "text": capped_text(part["text"], characters)}
-            if isinstance(part.get("text"), str)
-            else part
-        )
-        for part in output
-    ]
-    return ToolAnswer(parts, answer.failed, answer.card)
-
-
-def capped_text(text: str, characters: int) -> str:
-    """Return `text` with head and tail, and a note of what was cut between them."""
-    if len(text) <= characters:
-        return text
-    half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
-
-
-def _name(call: Item) -> str:
-    return str(call.get("name") or "")
-
-
-def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
-    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
-
-
-# openai_responses.consents ============================================================
-# A person's consent to the calls that the API wants to make at remote servers.
-#
-# The API asks where the description of a server says so, and wherever it does not say
-# anything; so what no rule decides is asked here, too.
-
-
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """What was decided about one request; `refusal` says why it may not be."""
-
-    request: Item
-    refusal: str | None
-
-    @property
-    def response(self) -> Item:
-        """The input item that tells the API."""
-        told: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": self.request.get("id"),
-            "approve": self.refusal is None,
-        }
-        return told | ({"reason": self.refusal} if self.refusal else {})
-
-    @property
-    def output(self) -> list[Item]:
-        """What the output of the run grows by: a refused call stands there as one."""
-        if self.refusal is None:
-            return [self.response]
-        call, output = refused_pair(self.request, self.refusal)
-        return [{**call, "id": f"fc_{call['call_id']}"}, output]
-
-    def events(self, index: int) -> list[RunEvent]:
-        """Return how that looks to viewers, from the item at `index` on.
-
-        Of an allowed call they will see the call itself.
-        """
-        if self.refusal is None:
-            return []
-        call, output = self.output
-        return [
-            ItemStarted(index, call),
-            ItemEnded(index, call),
-            CallAnswered(index + 1, output, failed=True),
-        ]
-
-
-async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
-    """Return what the rules, or a person, say of each request, one after the other."""
-    careful = replace(approver, otherwise="ask")
-    return [
-        Consent(
-            request,
-            await careful.refusal(
-                str(request.get("id")), remote_name(request), _shown_arguments(request)
-            ),
-        )
-        for request in requests
-    ]
-
-
-def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
-    """Return a refusal of each request, about which nobody was asked."""
-    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
-
-
-def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return what a person is shown: the arguments, or their text if they are none."""
-    text = str(request.get("arguments") or "{}")
-    arguments = typed_object(text)
-    return {"arguments": text} if arguments is None else arguments
-
-
-# openai_responses.open_schemas ========================================================
-# A JSON Schema as the API takes it without strict mode.
-#
-# There too the root of a function's parameters has to be an object with `properties`
-# that is no choice, and an array has to say what it holds. One tool that breaks this
-# would be an error for the whole request.
-
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-_DEEPEST_OPEN = 30
-
-
-def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
-
-    What a choice at the root offers becomes one object with all its properties.
-    """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
-    if "required" in schema:
-        root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root, 0))
-
-
-def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
-        return {}
-    found: dict[str, Any] = {}
-    parts = [referred(node, root)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
-    for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
-
-
-def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
-    if depth > _DEEPEST_OPEN:
-        return node
-    if isinstance(node, list):
-        return [_with_items(one, depth + 1) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
-    kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
-
-
-# openai_responses.strict_limits =======================================================
-# How large a schema may be in strict mode.
-#
-# The numbers are those of OpenAI's guide to structured outputs, "Supported schemas".
 
 _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
@@ -4971,13 +2391,6 @@ def _is_short(enum: list[str]) -> bool:
 def _length(texts: list[str]) -> int:
     return sum(map(len, texts))
 
-
-# openai_responses.schemas =============================================================
-# A JSON Schema made strict.
-#
-# Strict mode takes a part of JSON Schema: every object closed, every property required
-# (optional ones become nullable, see `arguments.without_nulls`), no open maps. What
-# cannot be said in it is not guessed: such a function is sent with `strict: false`.
 
 Schema = dict[str, Any]
 
@@ -5206,8 +2619,95 @@ def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
     return both
 
 
-# openai_responses.tools ===============================================================
-# Host tool specs -> Responses tools.
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+_DEEPEST_OPEN = 30
+
+
+def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function's parameters in a form that is never refused.
+
+    What a choice at the root offers becomes one object with all its properties.
+    """
+    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    properties = _properties(schema, schema, 0)
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    root = {**kept, "type": "object", "properties": properties}
+    if "required" in schema:
+        root["required"] = [name for name in names if isinstance(name, str)]
+    return dict(_with_items(root, 0))
+
+
+def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Return all properties that an object may have, whatever it is made of."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
+        return {}
+    found: dict[str, Any] = {}
+    parts = [referred(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        found = {**_properties(part, root, depth + 1), **found}
+    own = node.get("properties")
+    return {**found, **own} if isinstance(own, Mapping) else found
+
+
+def _with_items(node: Any, depth: int) -> Any:
+    """Return a schema whose arrays all say what they hold."""
+    if depth > _DEEPEST_OPEN:
+        return node
+    if isinstance(node, list):
+        return [_with_items(one, depth + 1) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    kind = node.get("type")
+    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+
+
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that the API allows.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """What each tool is called in a request; `known` are the tools' own names.
+
+    What a name becomes depends on itself, so that it is the same in the next request;
+    only a known tool that has that very name already makes a difference.
+    """
+
+    known: tuple[str, ...] = ()
+
+    def sent(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
+
+    def original(self, sent: str) -> str:
+        """Return the tool's own name of the one that the model used."""
+        return next((name for name in self.known if self.sent(name) == sent), sent)
+
+    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
+        return [self._sent_tool(tool) for tool in tools]
+
+    def _sent_tool(self, tool: Item) -> Item:
+        if tool.get("type") not in ("function", "custom"):
+            return tool
+        return {**tool, "name": self.sent(tool["name"])}
+
 
 _MODES = ("auto", "none", "required")
 _CALLED_BY_NAME = ("function", "custom")
@@ -5371,11 +2871,2460 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
     raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# openai_responses.run =================================================================
-# A whole request, as a stream of run events: turn, calls, turn.
-#
-# The loop knows neither host nor valve: what it needs comes in frozen inputs, what
-# happens goes out as events, and the last of them says how the run ended.
+# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent back in the input.
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The model family, the server's name, the account there that produced an item.
+
+    `endpoint` and `account` are empty where an earlier writer did not note them.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def may_read(self, maker: Self) -> bool:
+        """Say whether we may send reasoning that `maker` produced."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return who makes items of `family` at `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.owner())
+
+
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or what the host's id of the model tells.
+
+    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    """
+    if isinstance(wire, Mapping) and wire.get("family"):
+        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
+        return Origin(str(wire["family"]), endpoint, account)
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+_CLIENT_ANSWERS = (
+    "function_call_output",
+    "custom_tool_call_output",
+    "mcp_approval_response",
+)
+
+
+def remote_name(item: Mapping[str, Any]) -> str:
+    """Return what a remote tool is called here: its server's label, then its name.
+
+    Open WebUI names the tools of its own MCP servers alike.
+    """
+    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_call(item: Mapping[str, Any]) -> Item:
+    """Return the call that `item` made, or asked to be allowed."""
+    return {
+        "type": "function_call",
+        "call_id": _remote_call_id(item),
+        "name": remote_name(item),
+        "arguments": str(item.get("arguments") or "{}"),
+    }
+
+
+def remote_output(item: Mapping[str, Any]) -> Item:
+    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+
+
+def remote_pair(item: Mapping[str, Any]) -> list[Item]:
+    """Return a whole `mcp_call` as the model is told of it later."""
+    return [remote_call(item), remote_output(item)]
+
+
+def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+    """Return a call that was asked for and not allowed."""
+    return [remote_call(request), _call_output(request, f"Error: {why}")]
+
+
+def remote_failed(item: Mapping[str, Any]) -> bool:
+    """Say whether an `mcp_call` came to nothing."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: Mapping[str, Any]) -> bool:
+    """Say whether the API asks whether it may make a call."""
+    return item_type(item) == "mcp_approval_request"
+
+
+def settled(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without the approvals that are over.
+
+    One that the model has not acted on yet stays, because the next response does; a
+    request that nobody answered cannot be sent at all.
+    """
+    requests = {item["id"]: item for item in items if is_approval_request(item)}
+    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    answers = {
+        item.get("approval_request_id"): (place > last, item)
+        for place, item in enumerate(items)
+        if _is_response(item)
+    }
+    kept: list[Item] = []
+    for item in items:
+        is_open, answer = answers.get(_asked_id(item), (False, {}))
+        if is_open or _asked_id(item) is None:
+            kept.append(item)
+        elif is_approval_request(item) and answer.get("approve") is False:
+            kept += refused_pair(item, str(answer.get("reason") or ""))
+    return kept
+
+
+def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
+    """Return the place of the last item that the model made, or -1."""
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+    )
+    return max(acts, default=-1)
+
+
+def _asked_id(item: Mapping[str, Any]) -> object:
+    """Return the id of the request that `item` is or answers; None for others."""
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call right behind it.
+
+    Calls that ran at the same time stand in the host's order otherwise.
+    """
+    rows = list(items)
+    outputs = {
+        item["call_id"]: item
+        for item in rows
+        if _is_remote(item, "function_call_output")
+    }
+    told: list[Item] = []
+    for item in rows:
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            told += [item, outputs[item["call_id"]]]
+        elif not _is_remote(item, "function_call_output"):
+            told.append(item)
+    return told
+
+
+def _is_response(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "mcp_approval_response"
+
+
+def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+
+
+def _remote_call_id(item: Mapping[str, Any]) -> str:
+    own = str(item.get("id") or "")
+    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _call_output(item: Mapping[str, Any], text: str) -> Item:
+    kind = "function_call_output"
+    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
+
+
+def _remote_error(item: Mapping[str, Any]) -> str:
+    """Return what went wrong, in the words of the server or of the API."""
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
+"""Fields that have to be there even where they are null."""
+
+
+def replayed(item: Item) -> Item:
+    """Return `item` as it is given back: without ids, states and absent values.
+
+    Those inside the content of a message go too (`logprobs`), and the pages that a
+    search found (`action.sources`).
+    """
+    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
+    if is_returned_hosted(item):
+        kept |= _demanded(item)
+    return kept
+
+
+def restated(item: Item) -> list[Item]:
+    """Return what stands for a whole output item in later requests, in its order."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    return [picture_message(item) if has_picture(item) else replayed(item)]
+
+
+def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a turn as the next one of the same run sends it back."""
+    going = (item for item in output if _goes_back(item, with_reasoning))
+    return [told for item in going for told in restated(item)]
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and has_encrypted_reasoning(item)
+    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
+
+
+def _demanded(item: Item) -> Item:
+    """Return the fields of a hosted item that are not simply left as they are."""
+    kind = item_type(item)
+    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if demanded.get("outputs"):  # pictures are for people, and large
+        parts = content_parts(demanded["outputs"])
+        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    if kind == "web_search_call":
+        action = item["action"].items()
+        demanded["action"] = {
+            k: v for k, v in action if k != "sources" and v is not None
+        }
+    # An approval is named by the id of the request for it.
+    if "id" in demanded and not kind.startswith("mcp_approval"):
+        demanded["id"] = _new_id(str(item["id"]))
+    return demanded
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
+    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+
+
+def _replayed_part(part: Item) -> Item:
+    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+
+
+# ==== openai_responses.requests.parameters: What a caller asks for -> the API's parameters, in the API's names and forms.
+
+_RENAMED: Mapping[str, str] = {
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+}
+"""Chat Completions' names for what the API calls otherwise."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning_effort": REASONING_EFFORTS,
+    "reasoning_summary": ("auto", "concise", "detailed"),
+    "verbosity": ("low", "medium", "high"),
+}
+_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
+_ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_UNNAMED_SCHEMA = "response"
+_NO_SCHEMA = (
+    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
+    'schema under "schema".'
+)
+
+
+def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the caller's keys in the API's names; raises InvalidRequest.
+
+    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
+    inside; keys that the API does not have are still there. The API has no `stop`: it
+    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    """
+    given = {key: value for key, value in body.items() if value is not None}
+    for theirs, ours in _RENAMED.items():
+        if theirs in given:
+            given.setdefault(ours, given.pop(theirs))
+    if "stop" in given:
+        given.setdefault("truncation", "disabled")
+    for name in _BOOL_LIKE:
+        if name in given:
+            given[name] = read_bool(name, given[name])
+    given["reasoning"] = _reasoning_parameter(given)
+    given["text"] = _text_parameter(given)
+    return given
+
+
+def read_bool(name: str, value: object) -> bool:
+    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    if isinstance(value, bool | int | str):
+        if value in (True, "true", "1"):
+            return True
+        if value in (False, "false", "0"):
+            return False
+    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+
+
+def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "reasoning")
+    for key in ("effort", "summary"):
+        beside = given.pop(f"reasoning_{key}", None)
+        if value := own.pop(key, None) or beside:
+            own[key] = _word(f"reasoning_{key}", value)
+    return own
+
+
+def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "text")
+    beside = given.pop("verbosity", None)
+    if value := own.pop("verbosity", None) or beside:
+        own["verbosity"] = _word("verbosity", value)
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    return {**({"format": form} if form else {}), **own}
+
+
+def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return the caller's object of that name; null in it means not given, too."""
+    value = given.get(key, {})
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+    return {name: inner for name, inner in value.items() if inner is not None}
+
+
+def _word(name: str, value: object) -> str:
+    """Return one of the words that `name` may be; a person may type them in capitals."""
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in _WORDS[name]:
+        words = ", ".join(_WORDS[name])
+        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+    return word
+
+
+def _format(asked: object, beside: object) -> dict[str, Any] | None:
+    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+    kind = form.get("type")
+    if asked is None or kind == "text":
+        return None
+    if kind not in _ANSWER_FORMATS:
+        words = ", ".join(_ANSWER_FORMATS)
+        raise InvalidRequest(
+            _cannot_be_sent("response_format", f"it is none of {words}")
+        )
+    if kind == "json_object":
+        return {"type": kind}
+    nested = form.get("json_schema", beside)
+    flat = form if nested is None and "schema" in form else nested
+    return {"type": kind, **_schema_fields(flat)}
+
+
+def _schema_fields(value: object) -> dict[str, Any]:
+    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    read = typed_object(value) if isinstance(value, str) else value
+    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+        raise InvalidRequest(_NO_SCHEMA)
+    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+    if read.get("description"):
+        fields["description"] = read["description"]
+    if read.get("strict") is not None:
+        fields["strict"] = read_bool("json_schema.strict", read["strict"])
+    return fields
+
+
+def _cannot_be_sent(name: str, why: str) -> str:
+    return f"The setting {name} cannot be sent: {why}."
+
+
+# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
+
+_SAMPLING = ("temperature", "top_p", "top_logprobs")
+
+_PASSED_ON = frozenset(
+    {
+        "access_programs",
+        "context_management",
+        "image",
+        "max_output_tokens",
+        "max_tool_calls",
+        "metadata",
+        "moderation",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "service_tier",
+        "temperature",
+        "tool_choice",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+    }
+)
+"""Keys of a caller that go to the API as they are. Those that would store something
+there or name what is stored (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+
+_IN_BACKGROUND = {"background": True, "store": True}
+"""The API runs nothing in the background that it does not store."""
+
+_MOST_OUTPUT_TOKENS = 128_000
+"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+
+
+class ResponsesRequest(BaseModel):
+    """What is sent to `POST /responses`, in the API's own words."""
+
+    # JSON has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    model: str
+    input: list[Item]
+    instructions: str | None = None
+    stream: bool = True
+    store: bool = False
+    background: bool | None = None
+    include: list[str] | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    tools: list[Item] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    truncation: str | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    context_management: list[dict[str, Any]] | None = None
+    metadata: dict[str, str] | None = None
+    moderation: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    access_programs: dict[str, Any] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send; what was not set is not in it."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the administrator and the user chose, for requests that say nothing.
+
+    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
+    are further parameters by their names.
+    """
+
+    effort: str | None = None
+    summary: str | None = None
+    verbosity: str | None = None
+    stream: bool = True
+    background: bool = False
+    encrypted_reasoning: bool = True
+    tools: Sequence[Item] = field(default=())
+    parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+def build_request(
+    model: ResolvedModel,
+    instructions: str,
+    items: Sequence[Item],
+    body: Mapping[str, Any],
+    settings: Settings,
+) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
+
+    `body` holds the caller's keys, in the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one that the alias names.
+    """
+    if not items:
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
+    given = read_parameters(body)
+    effort = _effort(model, given, settings)
+    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    fields = {
+        "model": model.id,
+        "input": list(items),
+        "instructions": instructions or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        **(_IN_BACKGROUND if settings.background else {}),
+        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "reasoning": _reasoning(model, effort, given, settings) or None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
+        **_passed_on(model, effort, given),
+    }
+    try:
+        request = ResponsesRequest(**fields)
+    except ValidationError as error:
+        raise InvalidRequest(_first_complaint(error)) from None
+    _check_output_tokens(request, model)
+    return request
+
+
+def _passed_on(
+    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the caller's own keys that go as they are, if the model takes them."""
+    refused = () if _takes_sampling(model, effort) else _SAMPLING
+    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+
+
+def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
+    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
+    most = max(_MOST_OUTPUT_TOKENS, most)
+    if asked is not None and not 1 <= asked <= most:
+        raise InvalidRequest(
+            "The setting max_output_tokens cannot be sent: it must be a whole number "
+            f"from 1 to {most}."
+        )
+
+
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    """Return the effort to send, or None to leave it to the model."""
+    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
+    return chosen if chosen and model.takes_effort(chosen) else None
+
+
+def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
+    """Say whether temperature, top_p and top_logprobs may be sent."""
+    if model.facts.sampling == "with_none":
+        return (effort or model.facts.default_effort) == "none"
+    return model.facts.sampling == "always"
+
+
+def _reasoning(
+    model: ResolvedModel,
+    effort: str | None,
+    given: Mapping[str, Any],
+    settings: Settings,
+) -> dict[str, Any]:
+    """Return the `reasoning` object: the caller's own keys, then ours."""
+    if not _reasons(model, effort):
+        return {}
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    resolved = effort or model.facts.default_effort
+    if settings.summary and model.facts.summary and resolved != "none":
+        own.setdefault("summary", settings.summary)
+    return {"effort": effort, **own} if effort else own
+
+
+def _text_object(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    """Return the `text` object: the caller's own keys, then the verbosity."""
+    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
+    verbosity = given["text"].get("verbosity") or settings.verbosity
+    if verbosity and model.facts.verbosity:
+        own["verbosity"] = verbosity
+    return own
+
+
+def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
+    """Ask for the reasoning itself: without a store there is no other way back."""
+    wanted = _reasons(model, effort) and settings.encrypted_reasoning
+    return ["reasoning.encrypted_content"] if wanted else []
+
+
+def _reasons(model: ResolvedModel, effort: str | None) -> bool:
+    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    return model.facts.reasoning or effort is not None
+
+
+def _first_complaint(error: ValidationError) -> str:
+    """Return the first complaint as a sentence, without the value it is about."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[
+        0
+    ]
+    place = ".".join(str(step) for step in first["loc"])
+    return f"The setting {place} cannot be sent: {first['msg']}."
+
+
+_READ_OTHERWISE = frozenset(
+    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+)
+"""Keys of a body that are no parameters, or that are sent under other names."""
+
+_OBJECTS = ("reasoning", "text")
+_LONGEST_NAME = 40
+
+
+def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
+    """Return the names that the API does not know, or that the model rejects.
+
+    They are the API's own names, `reasoning.effort` for one inside an object.
+    """
+    given, sent = read_parameters(asked), request.payload()
+    names = [
+        f"{key}.{inner}"
+        for key in _OBJECTS
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names)
+
+
+_OPENAI_ONLY = (
+    "access_programs",
+    "context_management",
+    "image",
+    "moderation",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "stream_options",
+)
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` without what only OpenAI knows, its items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    kind = item_type(item)
+    if kind == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    if kind in _ID_PREFIXES:
+        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
+    return item
+
+
+def _digest(item: Item) -> str:
+    """Return an id that the same item always gets, so that the prefix stays."""
+    told = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+
+
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and retry, or change the request.
+
+QUOTA_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that says: no more, not: not now."""
+
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_RETRIED_CODES = frozenset(
+    {
+        "rate_limit_exceeded",
+        "server_error",
+        "server_is_overloaded",
+        "slow_down",
+    }
+)
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often, and how long to wait at the most, in seconds."""
+
+    max_retries: int = 1
+    max_wait: float = 60.0
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
+) -> float | None:
+    """Return the seconds to wait before the next attempt; None for no more.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not _is_retried(setback):
+        return None
+    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    wait = backoff if setback.after is None else setback.after
+    return wait if wait <= policy.max_wait else None
+
+
+def _is_retried(setback: Setback) -> bool:
+    words = {setback.error.code, setback.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+        return False
+    if setback.wanted is not None:
+        return setback.wanted
+    if setback.status in (None, 200):
+        return words == {None} or bool(words & _RETRIED_CODES)
+    return setback.status in _RETRIED_STATUS or setback.status >= 500
+
+
+def _is_limit_of_spending(code: str | None) -> bool:
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    return bool(code) and str(code).endswith(suffixes)
+
+
+_ITEM_ERRORS = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|Duplicate item found with id"
+    r"|Expected an ID that begins with"
+    r"|encrypted content .{0,400} could not be verified",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
+_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
+_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """A changed request, and what was given up for it.
+
+    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
+    """
+
+    cause: str
+    request: ResponsesRequest
+    sentence: str
+
+
+def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+    """Return a request without what `error` complains of, if that can be left out."""
+    for cause, heal in _REMEDIES.items():
+        changed = heal(request, error)
+        if changed is not None:
+            return Healed(cause, changed, _SENTENCES[cause])
+    return None
+
+
+def _without_reasoning(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all reasoning: one unreadable item does not say which."""
+    by_code = error.code == "invalid_encrypted_content"
+    if not by_code and not _ITEM_ERRORS.search(error.message):
+        return None
+    kept = [item for item in request.input if not is_bound(item)]
+    # The ids of hosted items are ours, and the API demands them.
+    without_ids = [
+        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
+        for item in kept
+    ]
+    if without_ids == request.input:
+        return None
+    return request.model_copy(update={"input": without_ids})
+
+
+def _without_summary(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    reasoning = request.reasoning or {}
+    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+        return None
+    rest = {key: value for key, value in reasoning.items() if key != "summary"}
+    return request.model_copy(update={"reasoning": rest or None})
+
+
+def _without_stream(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    if not request.stream or not refused:
+        return None
+    return request.model_copy(update={"stream": False})
+
+
+def _with_nearest_effort(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Take the effort nearest to the refused one among those that the error names."""
+    reasoning = request.reasoning or {}
+    asked = reasoning.get("effort")
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+        return None
+    order = list(REASONING_EFFORTS)
+    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
+    others = sorted(named - {asked}, key=order.index)
+    if not others:
+        return None
+    place = order.index(asked)
+    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
+    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+
+
+def _without_servers(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all remote servers: behind the one that is told of may be others."""
+    tools = request.tools or []
+    kept = [tool for tool in tools if tool.get("type") != "mcp"]
+    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+        return None
+    choice = request.tool_choice if kept and request.tool_choice == "none" else None
+    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+
+
+def _about(error: ApiError) -> str:
+    """Return what an error is about: its parameter, else the words around it."""
+    return error.param or error.message
+
+
+_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+
+_REMEDIES: Mapping[str, _Remedy] = {
+    "reasoning": _without_reasoning,
+    "summary": _without_summary,
+    "stream": _without_stream,
+    "effort": _with_nearest_effort,
+    "servers": _without_servers,
+}
+
+_SENTENCES: Mapping[str, str] = {
+    "reasoning": "The server could not read earlier reasoning of this chat: "
+    "answering without it.",
+    "summary": "This organisation gets no reasoning summaries: answering without.",
+    "stream": "This organisation may not stream: the answer comes in one piece.",
+    "effort": "The model does not have this effort: answering with the nearest one.",
+    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+}
+
+
+# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline.
+
+    A tuple, because there is one for each token: it is made in half the time.
+    """
+
+    event: str
+    data: str
+
+
+class EventStreamDecoder:
+    """Turns chunks, cut anywhere, into events.
+
+    The bytes of an unfinished line are kept as they came and joined once, when the
+    line ends: the work is linear in the length of the stream.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self._fragments: list[bytes] = []
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            if chunk.startswith(b"\n"):  # the second half of a CRLF
+                chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._fragments.append(chunk)
+            return []
+        if self._fragments:
+            self._fragments.append(chunk)
+            chunk = b"".join(self._fragments)
+            self._fragments = []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event that the end of the stream cut off after its last line.
+
+        The standard drops it. Here a terminal event whose blank line is missing is
+        worth more than the rule: without it a finished answer would count as cut.
+        """
+        rest = b"".join(self._fragments)
+        self._fragments = []
+        return self._take_lines(rest + b"\n\n")
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
+        """Read the whole lines of `text`; keep what follows the last line end."""
+        lines = text.splitlines()
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._fragments.append(lines.pop())
+        return self._dispatched(lines)
+
+    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        """Return the events that a blank line among `lines` ends."""
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    name = self._event.decode("utf-8", "replace")
+                    text = b"\n".join(self._lines).decode("utf-8", "replace")
+                    events.append(ServerSentEvent(name, text))
+                self._event, self._lines = b"", []
+            # id, retry, comments and unknown fields carry nothing we act on
+        return events
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""What may stand in a path; other servers put base64 into their ids."""
+
+
+class Cursor:
+    """The response that is read, and the number of its last event.
+
+    `response_id` is empty until the server has named it, `last` is None as long as no
+    event had a number.
+    """
+
+    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
+        """Start before the first event; `named` is called once there is an id."""
+        self._named = named
+        self.response_id = ""
+        self.last: int | None = None
+
+    def passes(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it had not come before."""
+        # Read a second time: few events of a background run come in a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if self.last is not None and number <= self.last:
+            return False
+        self.last = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object; what cannot be one is none."""
+        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+        named = told.get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self.response_id = named
+            self._named()
+
+
+class Delta(NamedTuple):
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code. A tuple, as there is one for each token.
+    """
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+    kind: str
+    output_index: int
+    part: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
+
+    output_index: int
+    part: int
+    annotation: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Sketched:
+    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+
+    `image` is base64, `form` its format where the server tells it.
+    """
+
+    output_index: int
+    number: int
+    image: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAdded:
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDone:
+    """`response.output_item.done`: the item as it counts, encrypted content included."""
+
+    output_index: int
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+
+    `status` is "cancelled", too, where the response itself was asked for.
+    """
+
+    status: str
+    response: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamError:
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Anything else, by its type."""
+
+    type: str
+
+
+StreamEvent = (
+    Delta
+    | Whole
+    | Annotated
+    | Sketched
+    | ItemAdded
+    | ItemDone
+    | ResponseEnded
+    | StreamError
+    | Unknown
+)
+
+
+def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _delta_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, Delta)]
+            out.append(Delta(*place, "".join(texts)))
+    return out
+
+
+def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    return event[:3] if isinstance(event, Delta) else None
+
+
+_ANNOTATION = "response.output_text.annotation.added"
+_JSON_BLANK = " \t\n\r"
+"""All that may stand around a value (RFC 8259, section 2)."""
+_JSON_READER = json.JSONDecoder()
+_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    if event.data == "[DONE]":  # other servers end their streams with it
+        return Unknown("[DONE]")
+    wire = _event_value(event.data)
+    if not isinstance(wire, dict):
+        raise MalformedEvent("The server sent an event that is not an object.")
+    kind = wire.get("type") or event.event
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return Unknown(str(kind))
+    try:
+        return read(wire)
+    except (KeyError, TypeError, AttributeError):
+        raise MalformedEvent(
+            f"The server sent a {kind} event without the fields it must have."
+        ) from None
+
+
+def _event_value(text: str) -> object:
+    """Return what `json.loads` would return, in two thirds of its time."""
+    text = text.strip(_JSON_BLANK)
+    try:
+        value, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        end = -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _index(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _delta_reader(kind: str, part: str) -> _Reader:
+    """Return the reader of a delta whose place in its item is named by `part`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
+        if not (isinstance(text, str) and isinstance(index, int)):
+            raise TypeError
+        return Delta(kind, index, _index(place), text)
+
+    return read
+
+
+def _whole_reader(kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a `*.done` event that holds the whole text in `field`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
+
+    return read
+
+
+def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    if annotation is None:  # the type allows it; the ended item has them all
+        return Unknown(_ANNOTATION)
+    return Annotated(_index(wire["output_index"]), part, _object(annotation))
+
+
+def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
+    return Sketched(
+        _index(wire["output_index"]),
+        _index(wire.get("partial_image_index", 0)),
+        _text(wire["partial_image_b64"]),
+        str(wire.get("output_format") or ""),
+    )
+
+
+def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _ended_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return ResponseEnded(status, _object(wire["response"]))
+
+    return read
+
+
+def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+    # The flat shape has its own `type`, which says "error" and nothing more.
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+_READERS: Mapping[str, _Reader] = {
+    "response.output_text.delta": _delta_reader("text", "content_index"),
+    "response.output_text.done": _whole_reader("text", "content_index", "text"),
+    "response.refusal.delta": _delta_reader("refusal", "content_index"),
+    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
+    "response.reasoning_summary_text.done": _whole_reader(
+        "summary", "summary_index", "text"
+    ),
+    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
+    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
+    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.function_call_arguments.done": _whole_reader(
+        "arguments", "part", "arguments"
+    ),
+    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
+    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
+    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
+    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
+    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
+    _ANNOTATION: _read_annotation,
+    "response.image_generation_call.partial_image": _read_sketch,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": _ended_reader("completed"),
+    "response.incomplete": _ended_reader("incomplete"),
+    "response.failed": _ended_reader("failed"),
+    "error": _read_error,
+}
+
+
+# ==== openai_responses.loop.response: The state machine of one response.
+
+
+class Turn:
+    """One response, from its first event to its last."""
+
+    def __init__(self, first_index: int = 0) -> None:
+        """Count items from `first_index` on, the number of items of earlier turns."""
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._early: dict[int, list[Delta | Whole]] = {}
+        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The items that ended, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event; return what it means to those who watch the run."""
+        self.event_count += 1
+        return [] if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case Delta():
+                return self._grow(event)
+            case Whole():
+                return self._replace(event)
+            case Annotated() | Sketched() if event.output_index in self._open:
+                return [_beside(event, self._first + event.output_index)]
+            case ItemAdded():
+                return self._start(event.output_index, event.item)
+            case ItemDone():
+                return self._end(event.output_index, event.item)
+            case ResponseEnded():
+                return self._finish(event)
+            case StreamError():
+                self.trace = replace(self.trace, error=event.error)
+                self.ending = ending_of_failure("error", event.error)
+                # As the only event it is what a bad status is elsewhere.
+                self.refusal = event.error if self.event_count == 1 else None
+        return []
+
+    def _grow(self, event: Delta) -> list[RunEvent]:
+        texts = self._open.get(event.output_index)
+        if texts is None:
+            self._keep(event)
+            return []
+        if not event.text:
+            return []
+        texts.setdefault((event.kind, event.part), []).append(event.text)
+        index = self._first + event.output_index
+        return [Grew(index, event.kind, event.part, event.text)]
+
+    def _replace(self, event: Whole) -> list[RunEvent]:
+        if event.output_index not in self._open:
+            self._keep(event)
+            return []
+        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
+
+    def _keep(self, event: Delta | Whole) -> None:
+        if event.output_index not in self._ended:
+            self._early.setdefault(event.output_index, []).append(event)
+
+    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._open or output_index in self._ended:
+            return []
+        self._open[output_index] = {}
+        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
+        for early in self._early.pop(output_index, ()):
+            events += self._take(early)
+        return events
+
+    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._ended:
+            return []
+        events = self._start(output_index, item)
+        for place, text in item_texts(item):
+            events += self._show_rest(output_index, place, text)
+        del self._open[output_index]
+        self._ended[output_index] = item
+        return [*events, ItemEnded(self._first + output_index, item)]
+
+    def _show_rest(
+        self, output_index: int, place: TextPlace, text: str
+    ) -> list[RunEvent]:
+        """Show what `text` has beyond its deltas.
+
+        A text that contradicts its deltas cannot be shown as growth: the ended item
+        corrects it.
+        """
+        texts = self._open[output_index]
+        shown = "".join(texts.get(place, ()))
+        texts[place] = [text]
+        if len(text) <= len(shown) or not text.startswith(shown):
+            return []
+        index = self._first + output_index
+        return [Grew(index, *place, text[len(shown) :])]
+
+    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"))
+        self.ending = _ending_of(event.status, response)
+        self.trace = replace(
+            self.trace,
+            model=str(response.get("model") or ""),
+            error=read_api_error(response.get("error")),
+            removed=_removals(response.get("input_transformations")),
+        )
+        events: list[RunEvent] = []
+        output = response.get("output")
+        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, dict):
+                events += self._end(output_index, item)
+        response_id = str(response.get("id") or "")
+        return [
+            *events,
+            *self.close(),
+            TurnEnded(response_id, event.status, self.usage),
+        ]
+
+    def close(self) -> list[RunEvent]:
+        """Show what messages said that were never announced; nothing else comes."""
+        events: list[RunEvent] = []
+        for output_index in sorted(self._early):
+            kinds = {early.kind for early in self._early[output_index]}
+            if kinds & {"text", "refusal"}:
+                message = {"type": "message", "role": "assistant", "content": []}
+                events += self._start(output_index, message)
+        return events
+
+
+def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
+    if isinstance(event, Annotated):
+        return Cited(index, event.part, event.annotation)
+    return Pictured(index, event.number, event.image, event.form)
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Count what the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
+    if status == "incomplete":
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else None
+        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+    if status == "cancelled":  # by somebody else: ours end without an answer
+        return ending_of_incomplete(status)
+    if status == "failed":
+        return ending_of_failure("failed", read_api_error(response.get("error")))
+    return COMPLETED
+
+
+# ==== openai_responses.loop.attempts: One response: a request, sent again, resumed or polled where that helps.
+
+_RESUMING = RetryPolicy(12)
+_UNDER_WAY = ("queued", "in_progress")
+_THOUGHT_SHARE = 0.1
+"""Growing reasoning is read for a tenth of that time at once, because the first words
+of the answer must not wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How a run behaves towards those who watch it, and towards the server.
+
+    `join_seconds` is the shortest time between two events that show more of an
+    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
+    the rest of a background response is asked for in vain, `poll_seconds` how long to
+    wait while the server says that it still works at one.
+    """
+
+    join_seconds: float = 0.05
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    resuming: RetryPolicy = _RESUMING
+    poll_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The way to a server: where it is, over which connections, within which limits."""
+
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    deadlines: Deadlines
+
+
+async def exchange(
+    request: ResponsesRequest, line: Line, turn: Turn, cursor: Cursor | None = None
+) -> AsyncGenerator[RunEvent, None]:
+    """Send `request`, feed the answer to `turn`, yield what it means.
+
+    A `cursor` notes how far it came. Raises the errors of `transport` and
+    MalformedEvent. Cancelling it, or closing the generator, closes the connection.
+    """
+    payload = request.payload()
+    if line.endpoint.strict:
+        payload = strict_payload(payload)
+    line.deadlines.start_attempt()
+    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
+    async with aclosing(_read(posted, line, turn, cursor)) as events:
+        async for event in events:
+            yield event
+
+
+async def fetched(
+    path: str, line: Line, turn: Turn, cursor: Cursor
+) -> AsyncGenerator[RunEvent, None]:
+    """Ask for what is at `path`: a response, or the rest of its stream.
+
+    Otherwise like `exchange`; a response that is still under way says nothing.
+    """
+    line.deadlines.start_attempt()
+    asked = line.connections.get(line.endpoint, path, line.deadlines)
+    async with aclosing(_read(asked, line, turn, cursor)) as events:
+        async for event in events:
+            yield event
+
+
+async def _read(
+    sent: AbstractAsyncContextManager[Answer],
+    line: Line,
+    turn: Turn,
+    cursor: Cursor | None,
+) -> AsyncGenerator[RunEvent, None]:
+    async with sent as answer:
+        turn.trace = Trace(answer.request_id, status=200)
+        async with aclosing(_turn_events(answer, line, turn, cursor)) as events:
+            async for event in events:
+                yield event
+        await answer.drain()
+
+
+async def _turn_events(
+    answer: Answer, line: Line, turn: Turn, cursor: Cursor | None
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    if not answer.is_stream:
+        response = await answer.response_object()
+        if cursor is not None:
+            cursor.note(response)
+        status = str(response.get("status") or "completed")
+        if status not in _UNDER_WAY:
+            for event in turn.feed(ResponseEnded(status, response)):
+                yield event
+        return
+    async with aclosing(_batches(answer)) as batches:
+        async for batch in batches:
+            began = asyncio.get_running_loop().time()
+            if batch:
+                line.deadlines.event_arrived()
+            events, malformed = _told(batch, turn, cursor)
+            del batch  # while deltas gather, nothing of the wire is held
+            for told in events:
+                yield told
+            if malformed:
+                raise malformed
+            if turn.ending:
+                return
+            with answer.held():
+                await _let_deltas_gather(events, began, line.limits.join_seconds)
+
+
+def _told(
+    batch: list[ServerSentEvent], turn: Turn, cursor: Cursor | None
+) -> tuple[list[RunEvent], MalformedEvent | None]:
+    """Return what `batch` means, up to the first event that cannot be read.
+
+    Deltas are joined before the turn takes them: it then works once a batch.
+    """
+    read: list[StreamEvent] = []
+    malformed: MalformedEvent | None = None
+    try:
+        for event in batch:
+            parsed = parse_event(event)
+            if cursor is None or cursor.passes(event):
+                read.append(parsed)
+    except MalformedEvent as error:
+        malformed = error
+    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
+    return events, malformed
+
+
+async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
+    """Yield the events of each piece of the body that arrived, and keep neither."""
+    decoder = EventStreamDecoder()
+    while not answer.is_read:
+        yield decoder.feed(await answer.read_any())
+    yield decoder.close()
+
+
+async def _let_deltas_gather(
+    events: list[RunEvent], began: float, join_seconds: float
+) -> None:
+    """Wait for a moment after a delta.
+
+    Reading less often is what makes long answers cheap: one pass then serves all the
+    deltas that arrived. The first delta after a pause is never held back.
+    """
+    last = events[-1] if events else None
+    if not isinstance(last, Grew) or join_seconds <= 0:
+        return
+    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+    spent = asyncio.get_running_loop().time() - began
+    await asyncio.sleep(max(0.0, join_seconds * share - spent))
+
+
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+async def followed(
+    request: ResponsesRequest, line: Line, turn: Turn
+) -> AsyncGenerator[RunEvent, None]:
+    """Send a background `request`, feed its response to `turn`, yield what it means.
+
+    Raises what `exchange` raises as long as the response has no id; after that only
+    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
+    an error, a cancellation or by closing the generator, cancels the response: nobody
+    would read what it goes on to cost.
+    """
+    following = _Following(line, turn)
+    part = _begun(exchange(request, line, turn, following.cursor), following)
+    try:
+        while True:
+            error: ResponsesError | None = None
+            try:
+                async with aclosing(part) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                error = caught
+            if turn.ending or not following.can_go_on(error):
+                break
+            wait = following.wait_after(error)
+            if following.has_news:
+                yield Noted(_BROKE)
+            await asyncio.sleep(wait)
+            part = following.next_part()
+    finally:
+        following.leave()
+
+
+class _Following:
+    """What is known of a response, and how to get at the rest of it."""
+
+    def __init__(self, line: Line, turn: Turn) -> None:
+        self._named = asyncio.Event()
+        self.cursor = Cursor(self._named.set)
+        self.has_news = False
+        self._line = line
+        self._turn = turn
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_left = False
+
+    def can_go_on(self, error: ResponsesError | None) -> bool:
+        """Say whether there can be more of the response; raises `error` if not."""
+        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        goes_on = bool(self.cursor.response_id) and not is_total
+        if error is not None and not goes_on:
+            raise error
+        return goes_on
+
+    def wait_after(self, error: ResponsesError | None) -> float:
+        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        asked, self.has_news = self._asks, self.cursor.last != self._seen
+        self._seen = self.cursor.last
+        if asked and error is None:  # the server says that it still works at it
+            self._failures, self._asks = 0, not self._can_resume
+            return self._within_limits(self._line.limits.poll_seconds)
+        self._failures = 0 if self.has_news else self._failures + 1
+        wait = self._backoff(error)
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+        self._asks = not (self.has_news and self._can_resume)
+        if wait is None:
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return self._within_limits(wait)
+
+    def next_part(self) -> AsyncGenerator[RunEvent, None]:
+        """Return the rest of the stream, or the response as it stands now."""
+        path = f"/responses/{self.cursor.response_id}"
+        if not self._asks:
+            path += f"?stream=true&starting_after={self.cursor.last}"
+        return fetched(path, self._line, self._turn, self.cursor)
+
+    def let_go(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        """Stop reading `part`, whose `first` event is awaited, once there is an id.
+
+        Whoever leaves earlier could not cancel the response: nobody can find it.
+        """
+        self._line.connections.do_later(self._closed(part, first))
+
+    async def _closed(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
+    ) -> None:
+        named = asyncio.create_task(self._named.wait())
+        awaited = {first, named}
+        await asyncio.wait(
+            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in awaited:
+            task.cancel()
+        await asyncio.gather(*awaited, return_exceptions=True)
+        await part.aclose()
+        self.leave()
+
+    def leave(self) -> None:
+        """Cancel the response once, unless it is over or not there."""
+        named, ended = self.cursor.response_id, self._turn.ending
+        if named and not ended and not self._is_left:
+            self._is_left = True
+            path = f"/responses/{named}/cancel"
+            self._line.connections.post_later(self._line.endpoint, path)
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self.cursor.last is not None
+
+    def _backoff(self, error: ResponsesError | None) -> float | None:
+        """Return how long to wait after a failure; None for a refusal that stands."""
+        setback = error.setback if isinstance(error, ApiRefused) else Setback()
+        policy = self._line.limits.resuming
+        return retry_wait(policy, self._failures, setback, random_fraction())
+
+    def _within_limits(self, wait: float) -> float:
+        if not self._line.deadlines.leave(wait):
+            raise TimedOut("total_timeout")
+        return wait
+
+
+async def _begun(
+    part: AsyncGenerator[RunEvent, None], following: _Following
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield what `part` does, but do not drop it before the response has an id."""
+    first = asyncio.create_task(_first_of(part))
+    try:
+        event = await asyncio.shield(first)
+    except asyncio.CancelledError:
+        following.let_go(part, first)
+        raise
+    async with aclosing(part) as events:
+        if event is not None:
+            yield event
+        async for event in events:
+            yield event
+
+
+async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
+    return await anext(part, None)
+
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""What is answered by whoever stands in front of the API and has waited in vain."""
+
+
+class Attempts:
+    """The attempts at one turn.
+
+    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
+    `error` what stopped it, if something of ours did.
+    """
+
+    def __init__(
+        self,
+        request: ResponsesRequest,
+        line: Line,
+        retries: RetryPolicy,
+        first_index: int = 0,
+    ) -> None:
+        """Count the items of the turn from `first_index` on."""
+        self.request = request
+        self.turn = Turn(first_index)
+        self.error: ResponsesError | None = None
+        self._line = line
+        self._policy = retries
+        self._first_index = first_index
+        self._retries = 0
+        self._healed: set[str] = set()
+        self._wait = 0.0
+
+    async def events(self) -> AsyncGenerator[RunEvent, None]:
+        """Send the request and yield what happens, until there is no more to try."""
+        while True:
+            self.turn, self.error = Turn(self._first_index), None
+            sent = followed if self.request.background else exchange
+            answer = sent(self.request, self._line, self.turn)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note = self._next()
+            if note is None or not self._line.deadlines.leave(self._wait):
+                break
+            yield note
+            await asyncio.sleep(self._wait)
+        for event in self.turn.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the turn ended."""
+        if self.turn.ending:
+            return self.turn.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.turn.event_count > 0)
+        return CUT if self.turn.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know of the last answer."""
+        if not isinstance(self.error, ApiRefused):
+            return self.turn.trace
+        refused = self.error
+        return Trace(refused.request_id, "", refused.setback.status, refused.error)
+
+    def _next(self) -> Noted | None:
+        """Return what to tell before the next attempt; None when there is none."""
+        setback = _setback(self.error, self.turn)
+        if setback is None or (self.request.background and _may_run(self.error)):
+            return None
+        remedy = healed(self.request, setback.error)
+        if remedy and remedy.cause not in self._healed:
+            self._healed.add(remedy.cause)
+            self.request, self._wait = remedy.request, 0.0
+            return Noted(remedy.sentence, remedy.cause)
+        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        if wait is None:
+            return None
+        self._retries += 1
+        self._wait = wait
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
+
+
+def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+    """Return the failure, if it came before the first event of the answer."""
+    if turn.refusal:
+        return Setback(200, turn.refusal)
+    if turn.event_count:
+        return None
+    if isinstance(error, ApiRefused):
+        return error.setback
+    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    return Setback() if silent or isinstance(error, ConnectionFailed) else None
+
+
+def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may have taken the request in spite of `error`.
+
+    Other answers stop when the connection does. A background response whose name we
+    do not know goes on: sent again, it would run twice, and be billed twice. So it is
+    sent again only where nothing arrived, or where the API itself refused it; a
+    gateway's answer does not tell what happened behind it.
+    """
+    match error:
+        case ConnectionFailed():
+            return error.was_sent
+        case ApiRefused():
+            told = error.setback.wanted
+            return not told and error.status in _GATEWAY_STATUS
+    return isinstance(error, TimedOut)
+
+
+# ==== openai_responses.loop.arguments: The arguments that a model gives a function, checked against its schema.
+
+DEEPEST_ARGUMENT = 40
+"""How deep values and what schemas refer to are followed."""
+
+
+def _is_number(value: Any) -> bool:
+    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value)
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": _is_number,
+    "integer": lambda value: _is_number(value) and value == int(value),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaCheck:
+    """Holds values against the parts of one schema.
+
+    Where it is `lenient`, the null of a property that may be left out is always fine.
+    What was found is remembered by the objects themselves, so a check must not outlive
+    them.
+    """
+
+    root: Mapping[str, Any]
+    lenient: bool = False
+    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
+
+    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+            return ""
+        # A schema can lead to the same part by many ways, and back to where it began.
+        place = (path, id(value), id(node))
+        if place not in self._found:
+            self._found[place] = ""
+            self._found[place] = self._misfit(value, node, path, depth)
+        return self._found[place]
+
+    def _misfit(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            return self.misfit(value, referred(node, self.root), path, depth + 1)
+        found = _own_misfit(value, node, path)
+        if isinstance(value, Mapping):
+            found = found or self._in_object(value, node, path, depth)
+        if isinstance(value, list):
+            found = found or self._in_list(value, node, path, depth)
+        return found or self._in_parts(value, node, path, depth)
+
+    def _in_object(
+        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        required = node.get("required") or ()
+        missing = [name for name in required if name not in value]
+        if missing:
+            return f"{_joined(path, str(missing[0]))} is missing"
+        properties = node.get("properties") or {}
+        found = (
+            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
+            for name in properties
+            if name in value
+            and (value[name] is not None or name in required or not self.lenient)
+        )
+        return next(filter(None, found), "")
+
+    def _in_list(
+        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        found = (
+            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
+            for place, one in enumerate(value)
+        )
+        return next(filter(None, found), "")
+
+    def _in_parts(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        """Hold a value against `allOf`, and against one at least of a choice."""
+        for part in node.get("allOf") or ():
+            found = self.misfit(value, part, path, depth + 1)
+            if found:
+                return found
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
+            return f"{path or 'object'} fits none of its forms"
+        return ""
+
+
+def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
+    """Hold a value against the type of a schema, then against what it may be."""
+    place = path or "object"
+    kinds = _known_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{place} must be {_listed(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
+        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
+    return ""
+
+
+def _known_types(said: Any) -> list[str]:
+    kinds = [said] if isinstance(said, str) else said or []
+    return [kind for kind in kinds if kind in _TYPES]
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return a few words as a list; long ones are no help to a model."""
+    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
+    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""What a server calls a schema need not be one."""
+
+
+def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+
+    Nulls that stand for "not given" are fine.
+    """
+    if not isinstance(arguments, Mapping):
+        return "The arguments must be a JSON object."
+    given = without_nulls(arguments, schema)
+    try:
+        found = SchemaCheck(schema).misfit(given, schema)
+    except _ODD_SCHEMA:
+        return None
+    return f"The argument {found}." if found else None
+
+
+def without_nulls(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments without the nulls that stand for "not given".
+
+    They do where a property is optional and must not be null itself. Where the schema
+    is a choice, the form that the model chose tells.
+    """
+    try:
+        return dict(_cleaned(arguments, schema, schema, 0))
+    except _ODD_SCHEMA:
+        return dict(arguments)
+
+
+def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+        return value
+    forms = _held_against(value, node, root)
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_cleaned(one, items, root, depth + 1) for one in value]
+    known: dict[str, list[Any]] = {}
+    required: set[str] = set()
+    for form in forms:
+        for name, part in (form.get("properties") or {}).items():
+            known.setdefault(name, []).append(part)
+        required |= set(form.get("required") or ())
+    whole = {name: {"allOf": parts} for name, parts in known.items()}
+    may_be_null = SchemaCheck(root)
+    return {
+        name: _cleaned(one, whole.get(name), root, depth + 1)
+        for name, one in value.items()
+        if one is not None
+        or name not in whole
+        or name in required
+        or not may_be_null.misfit(None, whole[name])
+    }
+
+
+def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+    """Return the schemas that a value is held against, each once.
+
+    Of choices it is the option that fits.
+    """
+    found: dict[int, Any] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(_parts_of(value, part, root))
+    return list(found.values())
+
+
+def _parts_of(
+    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+) -> list[Any]:
+    parts = [referred(node, root)] if "$ref" in node else []
+    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
+    for key in ("anyOf", "oneOf"):
+        options = node.get(key)
+        parts += (
+            _chosen_option(value, options, root) if isinstance(options, list) else []
+        )
+    return parts
+
+
+def _chosen_option(
+    value: Any, options: list[Any], root: Mapping[str, Any]
+) -> list[Any]:
+    """Return the option that a value fits; all of them where it fits none."""
+    check = SchemaCheck(root, lenient=True)
+    fitting = (option for option in options if not check.misfit(value, option))
+    first = next(fitting, None)
+    return options if first is None else [first]
+
+
+# ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
+
+Approval = Literal["auto", "ask", "deny"]
+
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, with the way to ask for the calls they leave open.
+
+    `log` takes a line when asking failed.
+    """
+
+    rules: Sequence[tuple[str, Approval]] = ()
+    otherwise: Approval = "auto"
+    ask: Ask | None = field(default=None, compare=False)
+    log: Callable[[str], object] = field(default=str, compare=False)
+
+    def rule_for(self, name: str) -> Approval:
+        """Return what the rules say of a tool."""
+        fitting = (
+            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
+        )
+        return next(fitting, self.otherwise)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether there is a tool, known or not, for which a person is asked."""
+        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str | None:
+        """Return what to tell the model of a call that may not run, or None."""
+        match self.rule_for(name):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        if await self._is_approved(call_id, name, arguments):
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
+
+    async def _is_approved(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        try:
+            return self.ask is not None and await self.ask(call_id, name, arguments)
+        except Exception as error:  # whoever cannot be asked has not said yes
+            self.log(f"nobody could be asked about {name}: {error_place(error)}")
+            return False
+
+
+def read_rules(text: str) -> list[tuple[str, Approval]]:
+    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+
+    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+    """
+    rules: list[tuple[str, Approval]] = []
+    for entry in text.replace("\n", ",").split(","):
+        pattern, _, answer = (part.strip() for part in entry.partition("="))
+        match answer or "ask":
+            case "auto" | "ask" | "deny" as known if pattern:
+                rules.append((pattern, known))
+            case _ if pattern or answer:
+                raise InvalidRequest(
+                    "TOOL_APPROVAL holds something that is no rule. An administrator "
+                    "has to correct it in the valves, for example `delete_*=ask`."
+                )
+    return rules
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool returned.
+
+    `output` is for the model: a text, or content parts with pictures. `card` holds
+    what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or those that the model was given."""
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call is for, with its arguments.
+
+        A tool that only passes calls on names another one; None if it names none.
+        """
+
+    def waits_for_people(self, name: str) -> bool:
+        """Say whether a tool's time is a person's, which no limit counts."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool; whatever it raises is a failure of the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How many calls run at once, for how many seconds, with how long an output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """What a run needs to answer calls, and the questions of remote servers, itself.
+
+    `log` takes lines that say why a tool failed. `rounds` is how often the model may
+    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
+    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
+    left open for others.
+    """
+
+    tools: CallableTools
+    approver: Approver = field(default_factory=Approver)
+    limits: CallLimits = field(default_factory=CallLimits)
+    log: Callable[[str], object] = field(default=str)
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+    runs_calls: bool = True
+
+
+def output_of(call: Item, answer: ToolAnswer) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def failed_answer(sentence: str) -> ToolAnswer:
+    """Return the answer of a call that did not succeed, in words for the model."""
+    return ToolAnswer(f"Error: {sentence}", failed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that may run: of which tool, with which arguments."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset
+) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+    """Run `calls` side by side; yield each with its answer, in their own order.
+
+    The order is kept because a host that stores the answers as they come would send
+    them in another one next time. Every call is answered exactly once. Closing the
+    generator cancels what runs.
+    """
+    found = [_checked(call, toolset.tools) for call in calls]
+    clock = _Clock(toolset.limits.batch_seconds)
+    slots = asyncio.Semaphore(toolset.limits.at_once)
+    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
+    limited = [
+        task
+        for one, task in zip(found, tasks, strict=True)
+        if not _is_peoples(one, toolset)
+    ]
+    try:
+        for call, task in zip(calls, tasks, strict=True):
+            await (clock.wait(task) if task in limited else asyncio.wait([task]))
+            if not task.done():
+                _cancel(limited)  # together: none may begin in the place of another
+            yield call, _result(task, call, toolset)
+    finally:
+        _cancel(tasks)
+
+
+class _Clock:
+    """The time that a batch has left; it stands still while a person is asked."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds
+        self._asking = asyncio.Lock()
+
+    @asynccontextmanager
+    async def question(self) -> AsyncGenerator[None, None]:
+        """Stand still for a question to a person; one is asked after another."""
+        async with self._asking:
+            began = self._loop.time()
+            try:
+                yield
+            finally:
+                self._end += self._loop.time() - began
+
+    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+        """Wait until a task is done or the time is used up."""
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:  # what the question took comes back
+                    continue
+            else:
+                return
+
+
+def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
+    """Return the answer of a task, or what stands for it after the deadline."""
+    if task.done() and not task.cancelled():
+        return task.result()
+    seconds = toolset.limits.batch_seconds
+    return failed_answer(
+        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
+    )
+
+
+def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
+    """Return a call that may run, or the answer that it gets instead."""
+    name, call_id = _name(call), str(call["call_id"])
+    try:
+        arguments = _arguments(call)
+    except (ValueError, RecursionError):
+        told = "its arguments are not valid JSON. Send them again, whole."
+        return failed_answer(f"{name} was not called: {told}")
+    found = _ready_call(call_id, name, arguments, tools)
+    if isinstance(found, ToolAnswer):
+        return found
+    meant = tools.meant(name, found.arguments)
+    if meant is None:
+        return failed_answer(f"{name} was not called: it names no tool to call.")
+    return _ready_call(call_id, *meant, tools)
+
+
+def _ready_call(
+    call_id: str, name: str, arguments: object, tools: CallableTools
+) -> _Ready | ToolAnswer:
+    """Return a call whose arguments are as its tool wants them."""
+    schema = tools.parameters(name)
+    if schema is None:
+        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_complaint(arguments, schema)
+    if complaint is not None or not isinstance(arguments, dict):
+        return failed_answer(f"{name} was not called: {complaint}")
+    return _Ready(call_id, name, without_nulls(arguments, schema))
+
+
+def _arguments(call: Item) -> object:
+    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = call.get("arguments")
+    return json.loads(text) if isinstance(text, str) and text.strip() else {}
+
+
+async def _answer(
+    found: _Ready | ToolAnswer,
+    toolset: Toolset,
+    slots: asyncio.Semaphore,
+    clock: _Clock,
+) -> ToolAnswer:
+    """Run one call once it may, within its limits, unless it is answered already."""
+    if isinstance(found, ToolAnswer):
+        return found
+    approver = toolset.approver
+    asks = approver.rule_for(found.name) == "ask"
+    async with clock.question() if asks else nullcontext():
+        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
+    if refusal is not None:
+        return failed_answer(refusal)
+    if _is_peoples(found, toolset):
+        return await _called(found, toolset, None)
+    async with slots:
+        return await _called(found, toolset, toolset.limits.seconds)
+
+
+async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
+    name = ready.name
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        return _capped(answer, toolset.limits.characters)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return failed_answer(f"{name} did not finish within {seconds:g} s.")
+        # A tool that ends its process, or cancels itself, must not end the run.
+        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
+        return failed_answer(f"{name} failed. Tell the user, or try another way.")
+
+
+def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
+    """Return an answer with a long text cut in the middle."""
+    output = answer.output
+    if isinstance(output, str):
+        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
+    parts = [
+        (
+            {**part, "text": capped_text(part["text"], characters)}
+            if isinstance(part.get("text"), str)
+            else part
+        )
+        for part in output
+    ]
+    return ToolAnswer(parts, answer.failed, answer.card)
+
+
+def capped_text(text: str, characters: int) -> str:
+    """Return `text` with head and tail, and a note of what was cut between them."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def _name(call: Item) -> str:
+    return str(call.get("name") or "")
+
+
+def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
+    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What was decided about one request; `refusal` says why it may not be."""
+
+    request: Item
+    refusal: str | None
+
+    @property
+    def response(self) -> Item:
+        """The input item that tells the API."""
+        told: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": self.request.get("id"),
+            "approve": self.refusal is None,
+        }
+        return told | ({"reason": self.refusal} if self.refusal else {})
+
+    @property
+    def output(self) -> list[Item]:
+        """What the output of the run grows by: a refused call stands there as one."""
+        if self.refusal is None:
+            return [self.response]
+        call, output = refused_pair(self.request, self.refusal)
+        return [{**call, "id": f"fc_{call['call_id']}"}, output]
+
+    def events(self, index: int) -> list[RunEvent]:
+        """Return how that looks to viewers, from the item at `index` on.
+
+        Of an allowed call they will see the call itself.
+        """
+        if self.refusal is None:
+            return []
+        call, output = self.output
+        return [
+            ItemStarted(index, call),
+            ItemEnded(index, call),
+            CallAnswered(index + 1, output, failed=True),
+        ]
+
+
+async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
+    """Return what the rules, or a person, say of each request, one after the other."""
+    careful = replace(approver, otherwise="ask")
+    return [
+        Consent(
+            request,
+            await careful.refusal(
+                str(request.get("id")), remote_name(request), _shown_arguments(request)
+            ),
+        )
+        for request in requests
+    ]
+
+
+def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
+    """Return a refusal of each request, about which nobody was asked."""
+    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
+
+
+def _shown_arguments(request: Item) -> Mapping[str, Any]:
+    """Return what a person is shown: the arguments, or their text if they are none."""
+    text = str(request.get("arguments") or "{}")
+    arguments = typed_object(text)
+    return {"arguments": text} if arguments is None else arguments
+
+
+# ==== openai_responses.loop.run: A whole request, as a stream of run events: turn, calls, turn.
 
 _NO_RETRY = RetryPolicy(0)
 """What a tool did cannot be undone, so that nothing after it is sent twice."""
@@ -5550,136 +5499,73 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# openai_responses.overrides ===========================================================
-# What an administrator says of a model, over what the catalog says.
-#
-# `{"my-gpt": {"like": "gpt-5.2", "name": "Our GPT", "context": 100000}}`: the facts of
-# the model that it is like, or of its family, with some of them replaced.
+# ==== openai_responses.models.choice: Which models are offered, which one an automatic model means, and which ones retire.
 
-_YES_OR_NO_FACTS = frozenset(
-    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
+_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
+_CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
 )
-_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
-_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
-_SAMPLINGS = ("always", "with_none", "never")
+_OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omni-")
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
-    """What is said of one model; empty texts say nothing."""
-
-    like: str = ""
-    name: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+def listed_ids(answer: object) -> list[str]:
+    """Return the ids of `GET /models`, of chat models alone."""
+    rows = answer.get("data") if isinstance(answer, Mapping) else None
+    found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
+    return [name for name in found if is_chat_model(name)]
 
 
-Overrides = Mapping[str, Override]
+def is_chat_model(name: str) -> bool:
+    """Say whether an id is that of a model that answers in text.
 
-
-def read_overrides(text: str) -> dict[str, Override]:
-    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = typed_object(text)
-    if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
-    """Understand a name as `resolve_model` does, by what the administrator says first.
-
-    An effort at the end of a name of theirs is one, if the model takes it.
+    Ids of other servers, which follow no rule of OpenAI's, count as such.
     """
-    if name in overrides:
-        return _overridden(name, overrides[name])
-    base, _, effort = name.rpartition("-")
-    if base in overrides and effort in REASONING_EFFORTS:
-        model = _overridden(base, overrides[base])
-        if model.takes_effort(effort):
-            return replace(model, effort=effort, name=f"{model.name} ({effort})")
-    return resolve_model(name)
+    if name in CATALOG_ROWS:
+        return True
+    if not name or _NO_CHAT.search(name):
+        return False
+    return bool(_CHAT_ID.match(name)) or not name.startswith(_OTHER_KINDS)
 
 
-def _overridden(name: str, said: Override) -> ResolvedModel:
-    model = resolve_model(said.like or name)
-    facts = replace(model.facts, **said.facts)
-    if not said.like:
-        return replace(model, facts=facts, name=said.name or model.name)
-    return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=said.name or name
-    )
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
 
-
-def _read_override(model: str, row: object) -> Override:
-    if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
-    said = dict(row)
-    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
-    for key, value in (*texts.items(), *said.items()):
-        if not _can_be(key, value):
-            raise InvalidRequest(
-                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
-            )
-    if "efforts" in said:
-        said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
-
-
-def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is one that the fact named `key` can have."""
-    if key in _YES_OR_NO_FACTS:
-        return isinstance(value, bool)
-    if key in _NUMBER_FACTS:
-        return isinstance(value, int) and value > 0
-    if key == "sampling":
-        return value in _SAMPLINGS
-    if key == "efforts":
-        rows = value if isinstance(value, list) else [value]
-        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
-    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
-
-
-def _entry_complaint(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
-
-
-# openai_responses.containers ==========================================================
-# Files that code left in a container, fetched before it expires.
-
-
-async def container_file(
-    endpoint: Endpoint,
-    connections: Connections,
-    ids: tuple[str, str],
-    most_bytes: int,
-    deadlines: Deadlines,
-) -> bytes:
-    """Return the bytes of a file; raises the errors of `transport`.
-
-    `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer, and not read on.
+    `today` is an ISO date; `usable` holds what the key can use, None when nobody knows.
     """
-    container, file = (quote(part, safe="") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
-    found = bytearray()
-    asked = connections.get(endpoint, path, deadlines)
-    async with asked as answer, aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            found += chunk
-            if len(found) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
-    return bytes(found)
+    known = CATALOG_ROWS if usable is None else usable
+    names = [name for name in known if _is_offered(name, today)]
+    newest: dict[str, str] = {}
+    for name in sorted(names, key=_version):
+        newest[_family(name)] = name
+    return sorted(newest.values(), key=_version, reverse=True)
 
 
-# openai_responses.retirement ==========================================================
-# What to say of a model that is switched off, or soon will be.
+def _is_offered(name: str, today: str) -> bool:
+    row = CATALOG_ROWS.get(name)
+    retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
+    closed = _family(name) in _CLOSED_CIRCLES
+    return not retired and not closed and bool(_VERSIONED_ID.match(name))
+
+
+def _family(name: str) -> str:
+    match = _VERSIONED_ID.match(name)
+    return (match[2] or "") if match else ""
+
+
+def _version(name: str) -> tuple[tuple[int, ...], str]:
+    """Return what sorts ids by age; a plain name stands behind a longer one."""
+    match = _VERSIONED_ID.match(name)
+    numbers: Iterable[str] = match[1].split(".") if match else ()
+    return tuple(map(int, numbers)), name
+
+
+def _id(row: Any) -> str:
+    name = row.get("id") if isinstance(row, Mapping) else None
+    return name if isinstance(name, str) else ""
+
 
 _NOTICE_DAYS = 30
 
@@ -5706,8 +5592,65 @@ def _date(text: str | None) -> date | None:
         return None
 
 
-# openai_responses.mcp_fields ==========================================================
-# What each field of a remote MCP server's description may be.
+class Candidates(NamedTuple):
+    """Two models of one family."""
+
+    small: str
+    large: str
+
+
+AUTO_MODELS: Mapping[str, Candidates] = {
+    "gpt-5-auto": Candidates("gpt-6.1-terra", "gpt-6.1-sol")
+}
+"""What stands behind each name; the first candidates of gpt-5-auto are gone."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model, and why it was chosen, as the end of a sentence."""
+
+    model: str
+    why: str
+
+
+def choose_model(
+    name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
+) -> Choice | None:
+    """Return the choice for a name of ours, None for any other name.
+
+    `first` is the first message of the user, `tools` says whether the user chose some,
+    `earlier` holds the families of models that answered in this chat.
+    """
+    candidates = AUTO_MODELS.get(name)
+    if candidates is None:
+        return None
+    for model in candidates:
+        if model in earlier:
+            return Choice(model, "it began this chat")
+    if first is None:
+        return Choice(candidates.large, "there is no question to judge by")
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return Choice(candidates.large, reason)
+    return Choice(candidates.small, "the question is short, without files or tools")
+
+
+def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
+    parts: list[Item] = content_parts(first.get("content"))
+    text = "".join(map(part_text, parts))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    if "```" in text:
+        return "the question holds code"
+    return "the question is long" if len(text) > _LONG_QUESTION else ""
+
+
+# ==== openai_responses.requests.mcp_servers: Remote MCP servers as an administrator describes them, as tools of a request.
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -5775,12 +5718,6 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 }
 """The keys that are sent, each with its test and the words for what it should be."""
 
-
-# openai_responses.mcp_servers =========================================================
-# Remote MCP servers as an administrator describes them -> tools of a request.
-#
-# A description that cannot be used leaves out its server alone, with a sentence that says
-# why; neither a sentence nor a note quotes a value, because any may be a secret.
 
 _NO_SECRETS = frozenset(
     {
@@ -5907,116 +5844,7 @@ def _server_complaint(
     return None
 
 
-# openai_responses.prices ==============================================================
-# What a run costs, in US dollars.
-#
-# Prices are those of the catalog or of the administrator, for the standard tier; where
-# one is missing the cost is unknown, never a guess.
-
-_MILLION = 1_000_000
-
-_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
-"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
-2026-11-21; the second is not verified)."""
-
-_CONTAINER_FEE = 0.03
-"""For one container of the code interpreter; not verified."""
-
-_PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
-
-
-def cost_of_run(
-    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
-) -> float | None:
-    """Return what the tokens and the hosted tools of a run cost; None if unknown.
-
-    `output` holds the items of all its turns.
-    """
-    tokens = _cost_of_tokens(usage, prices) if prices else None
-    return None if tokens is None else tokens + _cost_of_tools(output)
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = typed_object(text)
-    if table is None:
-        raise InvalidRequest(_NOT_PRICES)
-    return {model: _read_row(row) for model, row in table.items()}
-
-
-def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
-    if prices.input is None or prices.output is None:
-        return None
-    # What is cached or written to the cache is part of the input.
-    cached = prices.input if prices.cached is None else prices.cached
-    written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    sums = (
-        plain * prices.input,
-        usage.cached * cached,
-        usage.cache_writes * written,
-        usage.output * prices.output,
-    )
-    return sum(sums) / _MILLION
-
-
-def _cost_of_tools(output: Iterable[Item]) -> float:
-    items = list(output)
-    calls = Counter(item_type(item) for item in items)
-    containers = {
-        item.get("container_id")
-        for item in items
-        if item_type(item) == "code_interpreter_call"
-    }
-    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
-    return fees + len(containers) * _CONTAINER_FEE
-
-
-def _read_row(row: object) -> ModelPrices:
-    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
-    numbers = all(
-        name in _PRICE_NAMES
-        and isinstance(price, int | float)
-        and 0 <= price < _MILLION
-        for name, price in prices.items()
-    )
-    if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
-    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
-
-
-# openai_responses.audit ===============================================================
-# The lines of the audit log, in JSON, without a word that anybody said.
-#
-# ===================  ======================  =======  =======  =====
-# field                 what it is              request  success  error
-# ===================  ======================  =======  =======  =====
-# event                 `responses_api_` ...    x        x        x
-# model                 as it was asked for     x        x        x
-# response_model        as the server names it           x
-# request_id            the caller's, one for   x        x        x
-#                       all lines of a request
-# response_format       text, json_object ...   x
-# stream                true or false           x
-# tool_count            tools offered           x
-# input_message_count   messages in the input   x
-# status_code           of HTTP; null if none            x        x
-# code                  the server's word                         x
-# param                 what it is about                          x
-# error_type            the server's word                         x
-# base_url_host         the server's name       x        x        x
-# use_custom_base_url   it is not OpenAI's own  x        x        x
-# ===================  ======================  =======  =======  =====
-#
-# A field that an event has is always in its line: null where nothing is known, or where
-# the value does not look like what it should be. These functions are not given a key, and
-# of a payload or a response they read nothing but names, kinds and numbers.
+# ==== openai_responses.audit: The lines of the audit log, in JSON, without a word that anybody said.
 
 _OPENAI_HOST = "api.openai.com"
 
@@ -6120,587 +5948,7 @@ def _mapping_or_empty(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-# openai_responses.omissions ===========================================================
-# What a caller asked for that a request does not hold.
-
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
-)
-"""Keys of a body that are no parameters, or that are sent under other names."""
-
-_OBJECTS = ("reasoning", "text")
-_LONGEST_NAME = 40
-
-
-def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
-    """Return the names that the API does not know, or that the model rejects.
-
-    They are the API's own names, `reasoning.effort` for one inside an object.
-    """
-    given, sent = read_parameters(asked), request.payload()
-    names = [
-        f"{key}.{inner}"
-        for key in _OBJECTS
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
-    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
-
-
-# openai_responses.auto_model ==========================================================
-# Which model answers for a name that leaves the choice to us.
-#
-# The rule, the first that fits: a chat stays with the model that began it, because its
-# reasoning and the prompt cache are that model's; files or pictures, tools that the user
-# chose, code, and a question longer than 600 characters go to the large model; anything
-# else goes to the small one. Only the first message of a chat counts, so that the same
-# chat always gets the same answer.
-
-
-class Candidates(NamedTuple):
-    """Two models of one family."""
-
-    small: str
-    large: str
-
-
-AUTO_MODELS: Mapping[str, Candidates] = {
-    "gpt-5-auto": Candidates("gpt-6.1-terra", "gpt-6.1-sol")
-}
-"""What stands behind each name; the first candidates of gpt-5-auto are gone."""
-
-_LONG_QUESTION = 600
-_ATTACHED = ("input_file", "input_image")
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A model, and why it was chosen, as the end of a sentence."""
-
-    model: str
-    why: str
-
-
-def choose_model(
-    name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
-) -> Choice | None:
-    """Return the choice for a name of ours, None for any other name.
-
-    `first` is the first message of the user, `tools` says whether the user chose some,
-    `earlier` holds the families of models that answered in this chat.
-    """
-    candidates = AUTO_MODELS.get(name)
-    if candidates is None:
-        return None
-    for model in candidates:
-        if model in earlier:
-            return Choice(model, "it began this chat")
-    if first is None:
-        return Choice(candidates.large, "there is no question to judge by")
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return Choice(candidates.large, reason)
-    return Choice(candidates.small, "the question is short, without files or tools")
-
-
-def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
-    parts: list[Item] = content_parts(first.get("content"))
-    text = "".join(map(part_text, parts))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    if "```" in text:
-        return "the question holds code"
-    return "the question is long" if len(text) > _LONG_QUESTION else ""
-
-
-# openai_responses.model_list ==========================================================
-# Which models to offer when nobody listed them: the newest of each family.
-#
-# A family is what stands behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two
-# versions of sol, `gpt-5.4-mini` is a mini. Models for a closed circle, retired ones and
-# those that have a successor are left to administrators who list them.
-
-_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
-_CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-)
-_OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omni-")
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-
-
-def listed_ids(answer: object) -> list[str]:
-    """Return the ids of `GET /models`, of chat models alone."""
-    rows = answer.get("data") if isinstance(answer, Mapping) else None
-    found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
-    return [name for name in found if is_chat_model(name)]
-
-
-def is_chat_model(name: str) -> bool:
-    """Say whether an id is that of a model that answers in text.
-
-    Ids of other servers, which follow no rule of OpenAI's, count as such.
-    """
-    if name in CATALOG_ROWS:
-        return True
-    if not name or _NO_CHAT.search(name):
-        return False
-    return bool(_CHAT_ID.match(name)) or not name.startswith(_OTHER_KINDS)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds what the key can use, None when nobody knows.
-    """
-    known = CATALOG_ROWS if usable is None else usable
-    names = [name for name in known if _is_offered(name, today)]
-    newest: dict[str, str] = {}
-    for name in sorted(names, key=_version):
-        newest[_family(name)] = name
-    return sorted(newest.values(), key=_version, reverse=True)
-
-
-def _is_offered(name: str, today: str) -> bool:
-    row = CATALOG_ROWS.get(name)
-    retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
-    closed = _family(name) in _CLOSED_CIRCLES
-    return not retired and not closed and bool(_VERSIONED_ID.match(name))
-
-
-def _family(name: str) -> str:
-    match = _VERSIONED_ID.match(name)
-    return (match[2] or "") if match else ""
-
-
-def _version(name: str) -> tuple[tuple[int, ...], str]:
-    """Return what sorts ids by age; a plain name stands behind a longer one."""
-    match = _VERSIONED_ID.match(name)
-    numbers: Iterable[str] = match[1].split(".") if match else ()
-    return tuple(map(int, numbers)), name
-
-
-def _id(row: Any) -> str:
-    name = row.get("id") if isinstance(row, Mapping) else None
-    return name if isinstance(name, str) else ""
-
-
-# owui_chat.links ======================================================================
-# Links to the pages of a search, in a text that is still growing.
-#
-# The model writes `([host](https://host/page?utm_source=openai))`. Such a link has to be
-# whole before it can be shown otherwise, so what may become one is held back.
-
-_TRACKED = "utm_source=openai"
-_LABEL = r"[^\[\]\n]{0,300}"
-_PLAIN = r"[^\s()]{0,1000}"
-_URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
-
-LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
-"""A Markdown link, with the parentheses that stand directly around it."""
-
-# Every alternative begins with one plain character: `re` then passes over all others
-# three times as fast.
-_BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
-_UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
-_BEGUN_TRACKING = (
-    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
-)
-_UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
-_TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
-
-OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
-OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may go on as a link, or as what tells who searched."""
-
-
-class HeldText:
-    """A text whose end is held back while it may go on as something."""
-
-    def __init__(self, unfinished: re.Pattern[str]) -> None:
-        """Hold back the end that matches `unfinished`."""
-        self._unfinished = unfinished
-        self._held = ""
-
-    def feed(self, text: str) -> str:
-        """Return what may be shown now."""
-        text = self._held + text
-        match = self._unfinished.search(text)
-        place = match.start() if match else len(text)
-        self._held = text[place:]
-        return text[:place]
-
-    def rest(self) -> str:
-        """Return what was held back, when the text has ended."""
-        rest, self._held = self._held, ""
-        return rest
-
-
-def is_tracked(url: str) -> bool:
-    """Say whether an address is one that the model's search found."""
-    return bool(_TRACKING.search(url))
-
-
-def without_tracking(text: str) -> str:
-    """Return a text, or an address, whose links do not tell who searched."""
-    return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
-
-
-def place_without_tracking(text: str, place: int) -> int:
-    """Return where a place of `text` is once its links do not tell who searched."""
-    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
-
-
-def _kept_of_tracking(match: re.Match[str]) -> str:
-    return "?" if match[0].endswith("&") else ""
-
-
-# owui_chat.annotations ================================================================
-# Annotations of an answer, in the form of Chat Completions.
-
-
-def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
-
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
-    """
-    annotations: list[Item] = []
-    for part in content_parts(item.get("content")):
-        text = part_text(part)
-        for annotation in content_parts(part.get("annotations")):
-            if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, text, before))
-        before += len(without_tracking(text))
-    return annotations
-
-
-def _url_citation(annotation: Item, text: str, before: int) -> Item:
-    cited: Item = {
-        "url": without_tracking(str(annotation.get("url") or "")),
-        "title": str(annotation.get("title") or ""),
-    }
-    for key in ("start_index", "end_index"):
-        place = annotation.get(key)
-        place = place if isinstance(place, int) else len(text)
-        cited[key] = before + place_without_tracking(text, place)
-    return {"type": "url_citation", "url_citation": cited}
-
-
-# owui_chat.host_chunks ================================================================
-# The chunks that Open WebUI understands beside an answer's text.
-
-Chunk = dict[str, Any]
-
-
-def host_usage(
-    usage: Usage, last: Usage | None, cost: float | None = None
-) -> dict[str, Any]:
-    """Return the counts as the host stores them with a message.
-
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
-    """
-    newest = last or usage
-    return {
-        "input_tokens": usage.input,
-        "output_tokens": usage.output,
-        "total_tokens": usage.total,
-        "prompt_tokens": newest.input,
-        "completion_tokens": newest.output,
-        "input_tokens_details": {
-            "cached_tokens": usage.cached,
-            "cache_write_tokens": usage.cache_writes,
-        },
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        **({} if cost is None else {"cost": cost}),
-    }
-
-
-def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
-
-    It has no `choices`: with them the host does not look at `error`.
-    """
-    return {"error": {"message": sentence}}
-
-
-def status_chunk(sentence: str) -> Chunk:
-    """Return a status line above the answer; the host stores it."""
-    data = {"description": sentence, "done": True}
-    return host_event({"type": "status", "data": data})
-
-
-def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages a search found."""
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {', '.join(queries)}" if queries else ""
-    data = {
-        "action": "web_search",
-        "description": f"Searched {sites}{sought}",
-        "urls": pages,
-        "done": True,
-    }
-    return host_event({"type": "status", "data": data})
-
-
-def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
-    data = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event({"type": "source", "data": data})
-
-
-def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
-    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
-
-
-# owui_chat.cards ======================================================================
-# Items as the host stores them, for what its page draws of each.
-
-
-def call_card(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
-
-    A call without a status the host would leave out of the next turn (misc.py:389).
-    """
-    shown = {"status": "completed", **_without_secrets(item)}
-    if item_type(item) == "custom_tool_call":
-        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
-        shown |= {"type": "function_call", "arguments": text}
-    return shown
-
-
-def output_card(event: CallAnswered) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
-    if isinstance(output, list):
-        texts = [part for part in output if part.get("type") == "input_text"]
-        parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def broken_off_card(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
-
-
-def begun_card(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
-    match item_type(item):
-        case "message":
-            begun |= {"type": "message", "content": [_text_part("")]}
-        case "reasoning":
-            begun |= {"summary": []}
-            begun.pop("content", None)
-        case "function_call" | "custom_tool_call":
-            begun = {**call_card(begun), "arguments": ""}
-    return begun
-
-
-def message_card(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
-    return {
-        **item,
-        "type": "message",
-        "role": "assistant",
-        "status": item.get("status") or "completed",
-        "content": [_text_part(text)],
-    }
-
-
-def reasoning_card(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
-    for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
-            text = "\n\n".join(map(part_text, parts))
-            shown[key] = [{**parts[0], "text": text}]
-    return shown
-
-
-def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
-
-
-def _text_part(text: str) -> Item:
-    return {"type": "output_text", "text": text, "annotations": []}
-
-
-# owui_chat.shown ======================================================================
-# The output items that the host holds of one message, and the events that make them.
-#
-# The host reduces such events to its items (utils/response.py:381). Each has a place that
-# counts over all turns, and an empty `choices` delta for stream filters that look for one
-# (open-webui.md §14).
-
-_DELTA_TYPES: Mapping[str, str] = {
-    "text": "output_text.delta",
-    "refusal": "output_text.delta",
-    "summary": "reasoning_summary_text.delta",
-    "reasoning": "reasoning_text.delta",
-    "arguments": "function_call_arguments.delta",
-    "code": "code.delta",
-}
-
-
-class ShownItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.items: list[Item] = []
-        self.files: list[Item] = []
-
-    def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
-        self.items.append(item)
-        return _native("output_item.added", len(self.items) - 1, item=item)
-
-    def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
-        self.items[place] = item
-        return _native("output_item.done", place, item=item)
-
-    def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
-        yield self.begin(item)
-        yield self.end(len(self.items) - 1, item)
-
-    def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
-        place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self.begin(begun_card(item))
-        yield self.end(place, item)
-
-    def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
-        part = "summary_index" if kind == "summary" else "content_index"
-        item_id = self.items[place].get("id")
-        grown = {"item_id": item_id, part: 0, "delta": text}
-        return _native(_DELTA_TYPES[kind], place, **grown)
-
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
-
-
-# owui_chat.kept_cards =================================================================
-# What a run keeps in the host's own stored output of its message.
-#
-# The page draws nothing for an item of an unknown type that has no `content`, and the
-# host stores it as it is but gives it to no model (open-webui.md §0.4, §5):
-#
-#     {"type": "openai_responses:kept", "id": "kept_{ulid}", "before": id of a message item,
-#      "kept": what a message key would hold}
-#
-# Without an item for `before` it belongs to the end of its message.
-
-KEPT_TYPE = "openai_responses:kept"
-KEPT_ID = "kept_"
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A record to store, `value`, named by its id.
-
-    `index` is the item of the run whose text it stands in front of, None the end.
-    """
-
-    ulid: str
-    value: Mapping[str, Any]
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """The entries of a turn for the `reasoning_details` of its thought."""
-
-    details: Sequence[Item]
-
-
-ShownEvent = RunEvent | Kept | Carried
-"""What a view is told: of the run, or of what is kept of it."""
-
-
-class KeptCards:
-    """Puts into one message's output what is kept of it."""
-
-    def __init__(self, shown: ShownItems) -> None:
-        """Add to `shown`."""
-        self._shown = shown
-        self._places: dict[str, int] = {}
-        self._carried_to = 0
-
-    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
-        if isinstance(event, Kept):
-            yield from self._keep(event, places)
-        else:
-            yield from self._carry(event)
-
-    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
-        items = self._shown.items
-        if kept.ulid in self._places:
-            place = self._places[kept.ulid]
-            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
-            return
-        found = places.get(-1 if kept.index is None else kept.index)
-        before = "" if found is None else items[found].get("id") or ""
-        self._places[kept.ulid] = len(items)
-        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
-        yield from self._shown.add({**head, "kept": dict(kept.value)})
-
-    def _carry(self, carried: Carried) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
-        items = self._shown.items
-        new = range(self._carried_to, len(items))
-        self._carried_to = len(items)
-        place = next((at for at in new if is_reasoning(items[at])), None)
-        if place is not None:
-            details = [*carried.details]
-            yield self._shown.end(place, {**items[place], "reasoning_details": details})
-
-
-# owui_chat.markers ====================================================================
-# The marker grammar: a line of text that names kept items and is never seen.
-#
-# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
-# renders as nothing where one is allowed: on a line of its own after a blank line. We
-# write it with blank lines around it, whole in one chunk. `reference` for the forms of
-# earlier writers: ids of 16 or 26 characters, with or without a query, in any case;
-# v1 links; zero-width blocks. Lines of other pipes are taken out of the text.
+# ==== owui_chat.storage.markers: The marker grammar: a line of text that names kept items and is never seen.
 
 # A query has a limit, so that a hostile text is read in one pass.
 _V2 = (
@@ -6780,300 +6028,146 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
-# owui_chat.messages ===================================================================
-# Chat messages as ordered stretches: what was said, answered, called, returned.
-#
-# Open WebUI sends messages in the form of Chat Completions. Texts of assistant messages
-# stay as they are here, markers included; `history` reads those.
+# ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "title_generation": ("title", _TEXT),
+    "tags_generation": ("tags", _TEXTS),
+    "follow_up_generation": ("follow_ups", _TEXTS),
+    "query_generation": ("queries", _TEXTS),
+    "image_prompt_generation": ("prompt", _TEXT),
+    "autocomplete_generation": ("text", _TEXT),
+}
+"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message that no model wrote: an input message, ready to be sent."""
-
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
+def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a task without the markers of the chat they quote."""
+    return [
+        {**message, "content": _clean(message.get("content"))} for message in messages
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+def task_format(
+    task: str, messages: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the `text.format` of a task that the host wants as JSON, or None.
 
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-Stretch = Said | Answered | Called | Returned
-
-
-def read_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[Stretch]]:
-    """Return the instructions and the stretches of a chat.
-
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    An administrator's own prompt may ask for something else: the key has to be in it.
     """
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
-    return instructions, stretches
+    key, value = _TASK_OBJECTS.get(task, ("", {}))
+    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+        return None
+    schema = {
+        "type": "object",
+        "properties": {key: value},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
 
 
-def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
-    """Yield what one message after the head holds, in order."""
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield Said(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield Said(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield Answered(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
+def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; an empty one where it failed.
 
-
-def _calls(tool_calls: object) -> Iterator[Called]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield Called(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return dict(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
-
-
-def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
-
-
-def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
-
-
-# owui_chat.stored =====================================================================
-# The layouts of stored items, earlier writers' included.
-#
-# Ours: one top-level key of the chat's JSON for each assistant message, because the host
-# replaces a top-level key whole and answers are written at the same time:
-#
-#     "openai_responses_pipe:{message_id}":
-#         {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
-#
-# The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
-# never written. A record is the same in both, but for `origin` and `shown`, which only
-# ours has, and for `payload`, which in ours may be a list: the items that one marker
-# names. Reasoning of records that any key calls dead is not sent again, because the
-# server refused it.
-
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
+    The host would take the text of an error for a title.
     """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
-
-    The host strips it.
-    """
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
-
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in dead_in(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
-
-
-def dead_in(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _buried(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
-    rest = tuple(item for item in record.payload if not is_bound(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
+    message = {"role": "assistant", "content": text}
     return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
     }
 
 
-# owui_chat.made =======================================================================
-# What a run made, as it is kept, shown and given back.
-#
-# The edge stores pictures and files and puts a `card` beside the ended item: the `files`
-# to show, the `links` from addresses inside a container to those of the host, and
-# `notes`, lines of Markdown to put below a text.
+def _clean(content: object) -> object:
+    if isinstance(content, str):
+        return without_markers(content)
+    if not isinstance(content, list):
+        return content
+    return [_clean_part(part) for part in content]
+
+
+def _clean_part(part: object) -> object:
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return {**part, "text": without_markers(part["text"])}
+    return part
+
+
+# ==== owui_chat.render.chunks: The chunks that Open WebUI understands beside an answer's text.
+
+Chunk = dict[str, Any]
+
+
+def host_usage(
+    usage: Usage, last: Usage | None, cost: float | None = None
+) -> dict[str, Any]:
+    """Return the counts as the host stores them with a message.
+
+    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
+    the chat, so those two are of the last turn alone (open-webui.md §14).
+    """
+    newest = last or usage
+    return {
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "total_tokens": usage.total,
+        "prompt_tokens": newest.input,
+        "completion_tokens": newest.output,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_writes,
+        },
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        **({} if cost is None else {"cost": cost}),
+    }
+
+
+def error_chunk(sentence: str) -> Chunk:
+    """Return the chunk that marks the message as failed and keeps its text.
+
+    It has no `choices`: with them the host does not look at `error`.
+    """
+    return {"error": {"message": sentence}}
+
+
+def status_chunk(sentence: str) -> Chunk:
+    """Return a status line above the answer; the host stores it."""
+    data = {"description": sentence, "done": True}
+    return host_event({"type": "status", "data": data})
+
+
+def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
+    """Return a status line that opens to the pages a search found."""
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {', '.join(queries)}" if queries else ""
+    data = {
+        "action": "web_search",
+        "description": f"Searched {sites}{sought}",
+        "urls": pages,
+        "done": True,
+    }
+    return host_event({"type": "status", "data": data})
+
+
+def source_chunk(name: str, text: str) -> Chunk:
+    """Return a source below the answer, which opens to show `text`."""
+    data = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return host_event({"type": "source", "data": data})
+
+
+def host_event(event: dict[str, Any]) -> Chunk:
+    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
+
+
+# ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
@@ -7110,76 +6204,74 @@ def text_below(card: Mapping[str, Any]) -> str:
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
-def kept_item(event: ItemEnded) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
-    files = event.card.get("files")
-    if not is_drawing(event.item) or not files:
-        return event.item
-    form = event.item.get("output_format")
-    return {
-        "type": event.item["type"],
-        **({"output_format": form} if form else {}),
-        "stored": files[0]["id"],
-    }
+# ==== owui_chat.citations: Sources of an answer: `[n]` in its text, links, and annotations.
+
+_TRACKED = "utm_source=openai"
+_LABEL = r"[^\[\]\n]{0,300}"
+_PLAIN = r"[^\s()]{0,1000}"
+_URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
+
+LINK = re.compile(
+    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
+)
+"""A Markdown link, with the parentheses that stand directly around it."""
+
+# Every alternative begins with one plain character: `re` then passes over all others
+# three times as fast.
+_BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
+_UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+_BEGUN_TRACKING = (
+    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
+)
+_UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
+_TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
+
+OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
+"""The end of a text that may go on as a link, or as what tells who searched."""
 
 
-def is_kept_picture(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` names a stored picture."""
-    return is_drawing(item) and isinstance(item.get("stored"), str)
+class HeldText:
+    """A text whose end is held back while it may go on as something."""
+
+    def __init__(self, unfinished: re.Pattern[str]) -> None:
+        """Hold back the end that matches `unfinished`."""
+        self._unfinished = unfinished
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Return what may be shown now."""
+        text = self._held + text
+        match = self._unfinished.search(text)
+        place = match.start() if match else len(text)
+        self._held = text[place:]
+        return text[:place]
+
+    def rest(self) -> str:
+        """Return what was held back, when the text has ended."""
+        rest, self._held = self._held, ""
+        return rest
 
 
-def wanted_pictures(
-    stretches: Iterable[Stretch], records: Mapping[str, Record]
-) -> list[str]:
-    """Return the ids of the stored pictures that the answers of a chat name."""
-    drawn = {ulid for ulid, record in records.items() if _has_kept_picture(record)}
-    if not drawn:
-        return []
-    texts = (s.text for s in stretches if isinstance(s, Answered))
-    named = {piece.ulid for text in texts for piece in split_at_markers(text)}
-    return [
-        item["stored"]
-        for ulid in drawn & named
-        for item in records[ulid].payload
-        if is_kept_picture(item)
-    ]
+def is_tracked(url: str) -> bool:
+    """Say whether an address is one that the model's search found."""
+    return bool(_TRACKING.search(url))
 
 
-def with_pictures(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
-) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by their ids.
-
-    A picture that nobody may read any more is left out.
-    """
-    filled = {
-        ulid: replace(record, payload=tuple(_filled(record.payload, pictures)))
-        for ulid, record in records.items()
-        if _has_kept_picture(record)
-    }
-    return {**records, **filled}
+def without_tracking(text: str) -> str:
+    """Return a text, or an address, whose links do not tell who searched."""
+    return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
-def _has_kept_picture(record: Record) -> bool:
-    return any(map(is_kept_picture, record.payload))
+def place_without_tracking(text: str, place: int) -> int:
+    """Return where a place of `text` is once its links do not tell who searched."""
+    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
+    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
 
-def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[Item]:
-    for item in payload:
-        if not is_kept_picture(item):
-            yield item
-        elif item["stored"] in pictures:
-            kept = {key: value for key, value in item.items() if key != "stored"}
-            yield {**kept, "result": pictures[item["stored"]]}
+def _kept_of_tracking(match: re.Match[str]) -> str:
+    return "?" if match[0].endswith("&") else ""
 
-
-# owui_chat.citations ==================================================================
-# What an answer refers to: `[n]` in its text, and the sources that the page lists.
-#
-# The page's `[n]` is the n-th distinct source of a message (open-webui.md §6), so the
-# numbers run on over all rounds of a run, and the sources of the host's tools count. The
-# model's own links to the pages of a search become numbers while the text grows; what
-# only an annotation says is put in when the message ends.
 
 _Edit = tuple[int, int, str]
 
@@ -7349,17 +6441,476 @@ def _edited(text: str, edits: Iterable[_Edit]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-# owui_chat.remarks ====================================================================
-# Remarks in passing, shown as progress beside the answer.
-#
-# The page draws the text of an item whose type it does not know, at its place between
-# the cards, and leaves it out of what it copies, exports, edits and reads aloud; the host
-# gives it to no model (utils/misc.py:245 and 351). So a remark is a quotation in an item
-# of our own:
-#
-#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
-#
-# The remark with which a run ends is its answer: there is no other.
+def chat_annotations(item: Item, before: int) -> list[Item]:
+    """Return the pages that a message cites, with their places in the answer.
+
+    The message begins `before` characters behind the answer's beginning; its links do
+    not tell who searched.
+    """
+    annotations: list[Item] = []
+    for part in content_parts(item.get("content")):
+        text = part_text(part)
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "url_citation":
+                annotations.append(_url_citation(annotation, text, before))
+        before += len(without_tracking(text))
+    return annotations
+
+
+def _url_citation(annotation: Item, text: str, before: int) -> Item:
+    cited: Item = {
+        "url": without_tracking(str(annotation.get("url") or "")),
+        "title": str(annotation.get("title") or ""),
+    }
+    for key in ("start_index", "end_index"):
+        place = annotation.get(key)
+        place = place if isinstance(place, int) else len(text)
+        cited[key] = before + place_without_tracking(text, place)
+    return {"type": "url_citation", "url_citation": cited}
+
+
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that no model wrote: an input message, ready to be sent."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call of an assistant's message: a custom one has an input instead."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+Stretch = Said | Answered | Called | Returned
+
+
+def read_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[Stretch]]:
+    """Return the instructions and the stretches of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place; pictures that do not say their `detail` get this one. Raises
+    InvalidRequest for what the API cannot take.
+    """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
+    return instructions, stretches
+
+
+def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
+    """Yield what one message after the head holds, in order."""
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield Said(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield Said(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield Answered(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[Called]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield Called(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    """Return a tool's output; an empty one stays, because its call needs it."""
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    """Return a content part in the API's form."""
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    """Return a picture; both spellings keep the address and the detail."""
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    """Return the text of a system or assistant message in any of its forms."""
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A message of the user as the row holds it, and the id of the answer to it."""
+
+    message: Mapping[str, Any]
+    answer_id: str
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.message.get("content")
+        return content if isinstance(content, str) else ""
+
+
+def paired_messages(
+    stretches: Sequence[Stretch],
+    messages: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> dict[int, Paired]:
+    """Return the stored messages by their places in the chat.
+
+    `messages` are those of the chat's row, by id; the answer to the last one is asked.
+    """
+    places = users_places(stretches)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # the wish how to answer anew is in no chat
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
+    # The host may have left out the oldest messages: they are paired from the end.
+    return dict(zip(reversed(places), chain, strict=False))
+
+
+def users_places(stretches: Sequence[Stretch]) -> list[int]:
+    """Return where the messages of the user stand."""
+    return [
+        place
+        for place, stretch in enumerate(stretches)
+        if isinstance(stretch, Said) and stretch.item.get("role") == "user"
+    ]
+
+
+def _users_chain(
+    messages: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[Paired]:
+    """Yield the user's messages from `message_id` back to the first."""
+    seen = set[str]()
+    while isinstance(message := messages.get(message_id), Mapping):
+        if message_id in seen:
+            return
+        seen.add(message_id)
+        if message.get("role") == "user":
+            yield Paired(message, answer_id)
+            answer_id = ""
+        else:
+            answer_id = message_id
+        message_id = str(message.get("parentId") or "")
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
+    `payload` whose text part has no `text` takes the text that follows the marker; one
+    that has a text counts as long as `shown` is the digest of what follows; a remark in
+    passing without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return what tells whether a shown text was edited; white space around it is free.
+
+    The host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds what is kept of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by its id.
+
+    A record that is not what a writer writes is no record: its marker then resolves
+    to nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in dead_in(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+
+
+def dead_in(value: object) -> list[str]:
+    """Return the ids that the value of one key calls dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return when the oldest record in the value of one key was made; 0 for none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _buried(record: Record) -> Record:
+    """Return a record without what only its makers can read."""
+    rest = tuple(item for item in record.payload if not is_bound(item))
+    return replace(record, payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096
+"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def tidied(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write anew beside that of the key `own`.
+
+    `messages` are those of the chat; without any nothing is known of them. Answers
+    that are still growing are left alone, because others write them. What remains has
+    at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _pruned(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return how many characters a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _emptied(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _pruned(values: Values, most: int) -> dict[str, Any]:
+    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _emptied):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    """Return an item whose output, or the logs of whose code, is cut."""
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+
+
+# ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
 
 REMARK_TYPE = "openai_responses:remark"
 
@@ -7391,100 +6942,200 @@ def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]
     ]
 
 
-class Remarks:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
-
-    def __init__(self, shown: ShownItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
-        self.places: dict[int, int] = {}
-        self._shown = shown
-        self._citations = citations
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def show(
-        self, event: ItemStarted | Grew | ItemEnded, marker: str
-    ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
-        match event:
-            case ItemStarted():
-                self.places[event.index] = len(self._shown.items)
-                self._quoted[event.index] = ""
-                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
-            case Grew():
-                yield from self._grow(event.index, self._citations.feed(event))
-            case ItemEnded():
-                yield from self._end(event, marker)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
-        for index in self.places.keys() - self._ended.keys():
-            yield from self._grow(index, self._citations.rest(index))
-            yield self._whole(index, "incomplete")
-        closing = closing_remark(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
-
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
-        """
-        if not text:
-            return
-        place, before = self.places[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
-        place, quoted = self.places[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _remark_card(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
-        self._citations.feed(event)
-        text = self._citations.shown_text(event)
-        self._ended[event.index] = (event.item, text)
-        card = _remark_card(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.places[event.index], card)
-        if marker:
-            self._markers[event.index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
-        place = self.places[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _remark_card(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+KEPT_TYPE = "openai_responses:kept"
 
 
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
+KEPT_ID = "kept_"
 
 
-def _remark_card(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record to store, `value`, named by its id.
+
+    `index` is the item of the run whose text it stands in front of, None the end.
+    """
+
+    ulid: str
+    value: Mapping[str, Any]
+    index: int | None = None
 
 
-# owui_chat.chunks =====================================================================
-# Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The entries of a turn for the `reasoning_details` of its thought."""
+
+    details: Sequence[Item]
+
+
+ShownEvent = RunEvent | Kept | Carried
+"""What a view is told: of the run, or of what is kept of it."""
+
+
+_Answer = list[Answered | Called | Returned]
+_Place = tuple[int, int]
+"""The number of a stretch, and where in its text."""
+
+
+def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that is kept in the outputs of a chat's messages.
+
+    The values are those of message keys, under keys that no message has.
+    """
+    items = (item for message in messages.values() for item in _output_of(message))
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for item in filter(_is_kept, items)
+    }
+
+
+def stored_runs(
+    messages: Mapping[str, Any], tip: str, more: str = ""
+) -> list[list[Item]]:
+    """Return the outputs of the branch that ends at `tip`, those of a run together.
+
+    `more` is a message that the host appends: the one that is to be written anew.
+    """
+    chain: list[Mapping[str, Any]] = []
+    left = dict(messages)
+    while isinstance(message := left.pop(tip, None), Mapping):
+        chain.insert(0, message)
+        tip = str(message.get("parentId") or "")
+    runs: list[list[Item]] = [[]]
+    for message in chain:
+        if message.get("role") == "user":
+            runs.append([])
+        runs[-1] += _output_of(message)
+    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+
+
+def with_kept(
+    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
+) -> list[Stretch]:
+    """Return a chat with markers for what its `runs` keep.
+
+    From the end, because the host may have left out the oldest; a run that is not in
+    the chat as it is stored stays as it is.
+    """
+    waiting = list(runs)
+    answers: list[list[Stretch]] = []
+    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+        part = [*group][::-1]
+        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+    return [stretch for part in answers for stretch in part]
+
+
+def _with_its_run(
+    part: Sequence[Stretch], waiting: list[Sequence[Item]]
+) -> list[Stretch]:
+    """Return an answer with the markers of its run, which then no longer waits."""
+    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    for number in reversed(range(len(waiting))):
+        places = _places(answer, waiting[number])
+        if places is not None:
+            kept = list(filter(_is_kept, waiting[number]))
+            del waiting[number:]
+            return [*_with_markers(answer, kept, places)]
+    return list(part)
+
+
+def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+    """Return where each message of a run begins; None where the answer is another.
+
+    A remark, of which the host gives nothing back, stands behind what came before it.
+    """
+    found: dict[str, _Place] = {}
+    place, has_text = (0, 0), False
+    for item in run:
+        if is_call_output(item):
+            place = max(place, _behind_output(answer, item))
+        elif item_type(item) == REMARK_TYPE:
+            found[_item_id(item)] = place
+        elif item_type(item) == "message" and (text := _given_text(item)):
+            at = _find_text(answer, place, text)
+            if at is None:
+                return None
+            found[_item_id(item)], has_text = at, True
+            place = (at[0], at[1] + len(text))
+    return found if has_text or _call_ids(answer, run) else None
+
+
+def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+    """Return where a text stands at `place` or behind it."""
+    first, start = place
+    for number, stretch in enumerate(answer[first:], first):
+        if isinstance(stretch, Answered):
+            at = stretch.text.find(text, start if number == first else 0)
+            if at >= 0:
+                return number, at
+    return None
+
+
+def _behind_output(answer: _Answer, item: Item) -> _Place:
+    for number, stretch in enumerate(answer):
+        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+            return number + 1, 0
+    return 0, 0
+
+
+def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
+    """Return the ids of the calls that both have."""
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+
+
+def _with_markers(
+    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+) -> Iterator[Stretch]:
+    lines: dict[_Place, str] = {}
+    for item in kept:
+        place = places.get(item.get("before") or "")
+        if place is None and item.get("before"):
+            continue  # its text is gone
+        place = place or (len(answer), 0)
+        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+    for number, stretch in enumerate(answer):
+        here = {at: line for (n, at), line in lines.items() if n == number}
+        if isinstance(stretch, Answered):
+            yield _with_lines(stretch, here)
+        else:
+            yield from map(Answered, here.values())
+            yield stretch
+    if last := lines.get((len(answer), 0)):
+        yield Answered(last)
+
+
+def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+    text = answered.text
+    for at in sorted(lines, reverse=True):
+        text = text[:at] + lines[at] + text[at:]
+    return Answered(text)
+
+
+def _output_of(message: object) -> list[Item]:
+    """Return the output items of a stored message."""
+    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+
+
+def _given_text(item: Item) -> str:
+    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    parts = content_parts(item.get("content"))
+    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _is_kept(item: Item) -> bool:
+    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+
+
+def _ulid(item: Item) -> str:
+    return _item_id(item).removeprefix(KEPT_ID)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
+
+
+# ==== owui_chat.render.completions: Run events as Chat Completions, for callers over plain HTTP.
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -7620,9 +7271,6 @@ def finish_reason(ending: Ending, has_calls: bool) -> str:
     return "tool_calls" if has_calls else "stop"
 
 
-# owui_chat.completion =================================================================
-# Run events -> one complete result, for callers that asked for no stream.
-
 _GAP = "\n\n"
 
 
@@ -7712,11 +7360,145 @@ def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
-# owui_chat.call_cards =================================================================
-# Calls that the page shows before they have an output.
-#
-# A call that never gets one the host would run, whatever there is of its arguments
-# (middleware.py:5539).
+# ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
+
+
+def call_card(item: Item) -> Item:
+    """Return a call as the host's own; the text of a custom call is an argument.
+
+    A call without a status the host would leave out of the next turn (misc.py:389).
+    """
+    shown = {"status": "completed", **_without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_card(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    output = event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
+    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
+
+
+def broken_off_card(call_id: object) -> Item:
+    """Return the output of a call whose answer broke off before the call was whole."""
+    text = "Error: this was not run, because the answer broke off."
+    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+
+
+def begun_card(item: Item) -> Item:
+    """Return an item as it begins: its texts come as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_card(begun), "arguments": ""}
+    return begun
+
+
+def message_card(item: Item, text: str) -> Item:
+    """Return a message with one text: refusals too are there to be read."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_card(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(map(part_text, parts))
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _without_secrets(item: Item) -> Item:
+    """Leave out what no reader of the chat can use and nobody else should have."""
+    hidden = ("encrypted_content",)
+    return {k: v for k, v in item.items() if k not in hidden and v is not None}
+
+
+def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if failed else "completed",
+    }
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+_DELTA_TYPES: Mapping[str, str] = {
+    "text": "output_text.delta",
+    "refusal": "output_text.delta",
+    "summary": "reasoning_summary_text.delta",
+    "reasoning": "reasoning_text.delta",
+    "arguments": "function_call_arguments.delta",
+    "code": "code.delta",
+}
+
+
+class ShownItems:
+    """Makes the events; `items` and `files` hold what the host has stored so far."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.items: list[Item] = []
+        self.files: list[Item] = []
+
+    def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item, whose place is the last one."""
+        self.items.append(item)
+        return _native("output_item.added", len(self.items) - 1, item=item)
+
+    def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in the place of what began there."""
+        self.items[place] = item
+        return _native("output_item.done", place, item=item)
+
+    def add(self, item: Item) -> Iterator[Chunk]:
+        """Yield the events of an item that is whole at once."""
+        yield self.begin(item)
+        yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_card(item))
+        yield self.end(place, item)
+
+    def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of `events.Delta`."""
+        part = "summary_index" if kind == "summary" else "content_index"
+        item_id = self.items[place].get("id")
+        grown = {"item_id": item_id, part: 0, "delta": text}
+        return _native(_DELTA_TYPES[kind], place, **grown)
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
 class OpenCalls:
@@ -7749,43 +7531,142 @@ class OpenCalls:
         return self._shown.end(place, {**self._shown.items[place], "status": status})
 
 
-# owui_chat.closing ====================================================================
-# The last status line of an answer: how long it took, what it used, what it cost.
+class KeptCards:
+    """Puts into one message's output what is kept of it."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Add to `shown`."""
+        self._shown = shown
+        self._places: dict[str, int] = {}
+        self._carried_to = 0
+
+    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events that store it; `places` are those of the run's items."""
+        if isinstance(event, Kept):
+            yield from self._keep(event, places)
+        else:
+            yield from self._carry(event)
+
+    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events of a record, anew if it was stored before."""
+        items = self._shown.items
+        if kept.ulid in self._places:
+            place = self._places[kept.ulid]
+            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+            return
+        found = places.get(-1 if kept.index is None else kept.index)
+        before = "" if found is None else items[found].get("id") or ""
+        self._places[kept.ulid] = len(items)
+        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        yield from self._shown.add({**head, "kept": dict(kept.value)})
+
+    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+        """Yield the turn's thought again, now with its entries, if it has one."""
+        items = self._shown.items
+        new = range(self._carried_to, len(items))
+        self._carried_to = len(items)
+        place = next((at for at in new if is_reasoning(items[at])), None)
+        if place is not None:
+            details = [*carried.details]
+            yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-def closing_line(seconds: float, ended: RunEnded) -> str:
-    """Return the line, without what nobody told."""
-    parts = [f"Finished in {_duration(seconds)}"]
-    if ended.usage:
-        parts.append(_tokens(ended.usage))
-    if ended.cost is not None:
-        parts.append(_money(ended.cost))
-    return " · ".join(parts)
+# ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
 
 
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s" if whole else "under a second"
-    return f"{whole // 60} min {whole % 60} s"
+class Remarks:
+    """Shows the remarks of one run; `places` are those of their items, by index."""
+
+    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+        """Take the items that the remarks are among, and what numbers sources."""
+        self.places: dict[int, int] = {}
+        self._shown = shown
+        self._citations = citations
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def show(
+        self, event: ItemStarted | Grew | ItemEnded, marker: str
+    ) -> Iterator[Chunk]:
+        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        match event:
+            case ItemStarted():
+                self.places[event.index] = len(self._shown.items)
+                self._quoted[event.index] = ""
+                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+            case Grew():
+                yield from self._grow(event.index, self._citations.feed(event))
+            case ItemEnded():
+                yield from self._end(event, marker)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield what was held back, and the answer if it was a remark."""
+        for index in self.places.keys() - self._ended.keys():
+            yield from self._grow(index, self._citations.rest(index))
+            yield self._whole(index, "incomplete")
+        closing = closing_remark(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the growth; whenever the text has doubled, all of it.
+
+        Of an item of our own only the page lets the text grow; the host waits for
+        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        """
+        if not text:
+            return
+        place, before = self.places[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        """Return the event that tells the host all that has grown."""
+        place, quoted = self.places[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _remark_card(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+        self._citations.feed(event)
+        text = self._citations.shown_text(event)
+        self._ended[event.index] = (event.item, text)
+        card = _remark_card(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.places[event.index], card)
+        if marker:
+            self._markers[event.index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the remark as a message, behind its marker if it has one."""
+        place = self.places[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
 
 
-def _tokens(usage: Usage) -> str:
-    told = f"{usage.total:,} tokens"
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    return f"{told}, {share} % of the input cached" if share else told
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
 
 
-def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
+def _remark_card(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
 
 
-# owui_chat.code_texts =================================================================
-# Code that the API ran, in the host's own words.
-#
-# The host has a card for code, and puts what the card holds into the text of later turns
-# (utils/misc.py:565): there it stands for the item that was kept.
+# ==== owui_chat.code: Code that the API ran, in the host's own words.
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -7836,12 +7717,7 @@ def without_code(text: str, item: Mapping[str, Any]) -> str | None:
     return f"{before}{after}".strip() if found else None
 
 
-# owui_chat.picture_cards ==============================================================
-# Pictures that the API draws, as the page shows them while they grow.
-#
-# A picture stands above the text, in the message's list of files. The host stores the
-# `files` that it is told of; what `chat:message:files` shows is gone at the next reload,
-# so that nothing of an unfinished picture is stored (open-webui.md §6).
+# ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
 
 _REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
 _FAILED = "The picture could not be drawn."
@@ -7919,9 +7795,6 @@ def _failure(item: Item) -> str:
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
-# owui_chat.code_cards =================================================================
-# Code that the API runs, as the page shows it while it grows.
-
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
@@ -7969,11 +7842,41 @@ def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
         )
 
 
-# owui_chat.remote_cards ===============================================================
-# Remote MCP servers as the page shows them.
-#
-# A call looks like one of the host's own tools. The host never runs it: an output stands
-# behind it, or it was not whole (utils/middleware.py:5545).
+class SearchCard:
+    """Shows one search."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the search is to the host."""
+        match event:
+            case ItemStarted():
+                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
+            case ItemEnded():
+                yield self._shown.end(self._place, _card(event.item))
+                pages = map(without_tracking, searched_pages(event.item))
+                unique = list(dict.fromkeys(pages))
+                if unique:
+                    yield pages_chunk(searched_queries(event.item), unique)
+            case RunEnded():
+                card = {**self._shown.items[self._place], "status": "incomplete"}
+                yield self._shown.end(self._place, card)
+
+
+def _card(item: Item) -> Item:
+    """Return a search without what was found: the host would store it for nobody."""
+    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
+    action = shown.get("action")
+    if isinstance(action, dict):
+        rest = {k: v for k, v in action.items() if k != "sources"}
+        if isinstance(rest.get("url"), str):
+            rest["url"] = without_tracking(rest["url"])
+        shown["action"] = rest
+    return shown
+
 
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
@@ -8033,53 +7936,6 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-# owui_chat.searches ===================================================================
-# Searches of the API, on the web and in files, as the page shows them.
-#
-# The page has a card of its own for both, with what was looked for; the pages that were
-# found stand in a status line (open-webui.md §5, §6).
-
-
-class SearchCard:
-    """Shows one search."""
-
-    def __init__(self, shown: ShownItems) -> None:
-        """Take the items that this one joins."""
-        self._shown = shown
-        self._place = len(shown.items)
-
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
-        match event:
-            case ItemStarted():
-                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
-            case ItemEnded():
-                yield self._shown.end(self._place, _card(event.item))
-                pages = map(without_tracking, searched_pages(event.item))
-                unique = list(dict.fromkeys(pages))
-                if unique:
-                    yield pages_chunk(searched_queries(event.item), unique)
-            case RunEnded():
-                card = {**self._shown.items[self._place], "status": "incomplete"}
-                yield self._shown.end(self._place, card)
-
-
-def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
-    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
-    action = shown.get("action")
-    if isinstance(action, dict):
-        rest = {k: v for k, v in action.items() if k != "sources"}
-        if isinstance(rest.get("url"), str):
-            rest["url"] = without_tracking(rest["url"])
-        shown["action"] = rest
-    return shown
-
-
-# owui_chat.hosted_cards ===============================================================
-# Which card of the page shows which item of the API's own.
-
-
 class HostedCard(Protocol):
     """Shows one item.
 
@@ -8102,14 +7958,36 @@ HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
 """By the type of the item; what has no card is not shown."""
 
 
-# owui_chat.native =====================================================================
-# Run events -> Open WebUI's native events.
-#
-# The host reduces the Responses API's own events to the output items that it shows and
-# stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
-# reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
-# §5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
-# and an empty `choices` delta for stream filters that look for one.
+# ==== owui_chat.render.native: Run events as Open WebUI's native events.
+
+
+def closing_line(seconds: float, ended: RunEnded) -> str:
+    """Return the line, without what nobody told."""
+    parts = [f"Finished in {_duration(seconds)}"]
+    if ended.usage:
+        parts.append(_tokens(ended.usage))
+    if ended.cost is not None:
+        parts.append(_money(ended.cost))
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s" if whole else "under a second"
+    return f"{whole // 60} min {whole % 60} s"
+
+
+def _tokens(usage: Usage) -> str:
+    told = f"{usage.total:,} tokens"
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    return f"{told}, {share} % of the input cached" if share else told
+
+
+def _money(dollars: float) -> str:
+    """Return an amount with its first two digits, also of a tiny one."""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
+
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
@@ -8303,89 +8181,7 @@ def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
         yield error_chunk(event.ending.sentence)
 
 
-# owui_chat.tasks ======================================================================
-# Small jobs that the host gives a model: titles, tags, follow-up questions.
-#
-# The host names the job itself; its prompt quotes the chat, markers included.
-
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "title_generation": ("title", _TEXT),
-    "tags_generation": ("tags", _TEXTS),
-    "follow_up_generation": ("follow_ups", _TEXTS),
-    "query_generation": ("queries", _TEXTS),
-    "image_prompt_generation": ("prompt", _TEXT),
-    "autocomplete_generation": ("text", _TEXT),
-}
-"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
-
-
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
-
-
-def task_format(
-    task: str, messages: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
-    """Return the `text.format` of a task that the host wants as JSON, or None.
-
-    An administrator's own prompt may ask for something else: the key has to be in it.
-    """
-    key, value = _TASK_OBJECTS.get(task, ("", {}))
-    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
-        return None
-    schema = {
-        "type": "object",
-        "properties": {key: value},
-        "required": [key],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
-
-
-def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
-
-    The host would take the text of an error for a title.
-    """
-    message = {"role": "assistant", "content": text}
-    return {
-        "object": "chat.completion",
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-    }
-
-
-def _clean(content: object) -> object:
-    if isinstance(content, str):
-        return without_markers(content)
-    if not isinstance(content, list):
-        return content
-    return [_clean_part(part) for part in content]
-
-
-def _clean_part(part: object) -> object:
-    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_markers(part["text"])}
-    return part
-
-
-# owui_chat.details ====================================================================
-# Turns that ride in the host's `reasoning_details`, written and read.
-#
-# The host stores what a reasoning item carries and gives it back with later requests for
-# the same model, but loses its order and its place in the message (open-webui.md §0.3,
-# §14). So each entry says to which turn it belongs, with its place there:
-#
-#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
-#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
-#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
-#
-# A message goes without its text where that is shown as it is.
+# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -8501,51 +8297,182 @@ def _carried(entry: Item) -> CarriedItem:
     return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-# owui_chat.carrying ===================================================================
-# The turns of a run as they come to an end, for the host's `reasoning_details`.
-#
-# A chat without a row keeps nothing else (open-webui.md §5).
+def with_records(
+    messages: Sequence[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    """Return the messages with markers for what they carry, and what those name."""
+    reading = _Reading()
+    return reading.marked(messages), reading.records
 
 
-class Carrying:
-    """Collects the items of one turn after another."""
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Items of a turn up to a message whose text the host shows, or to the end."""
 
-    def __init__(
-        self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
-    ) -> None:
-        """Take who makes the items, and names that tell turns apart.
+    items: tuple[CarriedItem, ...]
+    origin: Origin
 
-        `known` are the keys of the sources that the page has already.
-        """
-        self._origin = origin
-        self._new_name = new_name
-        self._citations = Citations(known)
-        self._items: dict[int, tuple[Item, str]] = {}
-
-    def feed(self, event: RunEvent) -> Carried | None:
-        """Take an event; return what the turn that it ends came to."""
-        self._citations.feed(event)
-        match event:
-            case ItemEnded():
-                is_message = item_type(event.item) == "message"
-                shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.index] = (kept_item(event), shown)
-            case TurnEnded() | RunEnded() if self._items:
-                pairs = [self._items[index] for index in sorted(self._items)]
-                self._items = {}
-                entries = with_given_texts(pairs)
-                name = self._new_name()
-                return Carried(turn_details(name, entries, self._origin, {}))
-        return None
+    @property
+    def last(self) -> CarriedItem:
+        return self.items[-1]
 
 
-# owui_chat.keeping ====================================================================
-# What of a run is kept, and where its marker stands.
-#
-# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-# of a message) wait until text follows; then one record holds them, and its marker stands
-# at the head of that text, or behind a remark in passing, which the record holds whole.
-# Reasoning that nothing followed is not kept: given back alone it would be refused.
+class _Reading:
+    """Puts the markers into the messages of one chat."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self._textless: list[str] = []
+
+    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the messages; markers without a text stand at the end of their run."""
+        found: list[Mapping[str, Any]] = []
+        for message in messages:
+            is_message = isinstance(message, Mapping)  # else the reader says so
+            if is_message and message.get("role") == "user":
+                found += self._rest()
+            turns = carried_turns(message) if is_message else []
+            found.append(self._message(message, turns) if turns else message)
+        return [*found, *self._rest()]
+
+    def _rest(self) -> list[Mapping[str, Any]]:
+        """Return a message for what belongs to calls: those come before it."""
+        content = "".join(self._textless)
+        self._textless = []
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _message(
+        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
+    ) -> Mapping[str, Any]:
+        """Return a message, each of its texts behind the marker of its items."""
+        content = message.get("content")
+        stretches = [one for turn in turns for one in _stretches_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        pieces: list[str] = []
+        for stretch in stretches:
+            line = self._marker(stretch)
+            if stretch.last.shown and texts:
+                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+            else:
+                self._textless.append(line)
+        return {**message, "content": "".join([*pieces, *texts])}
+
+    def _marker(self, stretch: _Stretch) -> str:
+        """Return the marker of a new record of these items."""
+        ulid = f"{len(self.records):026d}"
+        payload = tuple(carried.item for carried in stretch.items)
+        record = Record(ulid, "", 0, payload, "", stretch.origin)
+        if stretch.last.shown:
+            shown = text_digest(message_text(stretch.last.item))
+            record = replace(record, shown=shown)
+        self.records[ulid] = record
+        return marker(record.kind, ulid)
+
+
+def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
+    found: list[_Stretch] = []
+    begun: list[CarriedItem] = []
+    for carried in turn.items:
+        begun.append(carried)
+        if carried.shown:
+            found.append(_Stretch(tuple(begun), turn.origin))
+            begun = []
+    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+
+
+def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    A text that a person changed so that the places do not fit stays whole.
+    """
+    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+    texts, rest = list[str](), content
+    for length in lengths[:-1]:
+        if rest[length : length + 1] != "\n":
+            return [content] if content else []
+        texts.append(rest[:length])
+        rest = rest[length + 1 :]
+    return [*texts, rest] if rest else texts
+
+
+def _shown_length(carried: CarriedItem) -> int:
+    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
+
+
+def _own_text(carried: CarriedItem, text: str) -> str:
+    """Return the model's own text where another one is shown, unless it was edited."""
+    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
+        return message_text(carried.item)
+    return text
+
+
+# ==== owui_chat.storage.images: Pictures that an answer made, as they are stored and sent back.
+
+
+def kept_item(event: ItemEnded) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
+    files = event.card.get("files")
+    if not is_drawing(event.item) or not files:
+        return event.item
+    form = event.item.get("output_format")
+    return {
+        "type": event.item["type"],
+        **({"output_format": form} if form else {}),
+        "stored": files[0]["id"],
+    }
+
+
+def is_kept_picture(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` names a stored picture."""
+    return is_drawing(item) and isinstance(item.get("stored"), str)
+
+
+def wanted_pictures(
+    stretches: Iterable[Stretch], records: Mapping[str, Record]
+) -> list[str]:
+    """Return the ids of the stored pictures that the answers of a chat name."""
+    drawn = {ulid for ulid, record in records.items() if _has_kept_picture(record)}
+    if not drawn:
+        return []
+    texts = (s.text for s in stretches if isinstance(s, Answered))
+    named = {piece.ulid for text in texts for piece in split_at_markers(text)}
+    return [
+        item["stored"]
+        for ulid in drawn & named
+        for item in records[ulid].payload
+        if is_kept_picture(item)
+    ]
+
+
+def with_pictures(
+    records: Mapping[str, Record], pictures: Mapping[str, str]
+) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by their ids.
+
+    A picture that nobody may read any more is left out.
+    """
+    filled = {
+        ulid: replace(record, payload=tuple(_filled(record.payload, pictures)))
+        for ulid, record in records.items()
+        if _has_kept_picture(record)
+    }
+    return {**records, **filled}
+
+
+def _has_kept_picture(record: Record) -> bool:
+    return any(map(is_kept_picture, record.payload))
+
+
+def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[Item]:
+    for item in payload:
+        if not is_kept_picture(item):
+            yield item
+        elif item["stored"] in pictures:
+            kept = {key: value for key, value in item.items() if key != "stored"}
+            yield {**kept, "result": pictures[item["stored"]]}
+
+
+# ==== owui_chat.storage.recorder: What of a run is recorded, and where its marker stands.
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part whose text is the one that follows the marker."""
@@ -8720,10 +8647,39 @@ def _without_shown_text(item: Item) -> Item:
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
-# owui_chat.image_input ================================================================
-# Pictures in the forms that the API reads, told by their first bytes.
-#
-# It reads PNG, JPEG, WEBP, and GIF that does not move.
+class Carrying:
+    """Collects the items of one turn after another."""
+
+    def __init__(
+        self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
+    ) -> None:
+        """Take who makes the items, and names that tell turns apart.
+
+        `known` are the keys of the sources that the page has already.
+        """
+        self._origin = origin
+        self._new_name = new_name
+        self._citations = Citations(known)
+        self._items: dict[int, tuple[Item, str]] = {}
+
+    def feed(self, event: RunEvent) -> Carried | None:
+        """Take an event; return what the turn that it ends came to."""
+        self._citations.feed(event)
+        match event:
+            case ItemEnded():
+                is_message = item_type(event.item) == "message"
+                shown = self._citations.shown_text(event) if is_message else ""
+                self._items[event.index] = (kept_item(event), shown)
+            case TurnEnded() | RunEnded() if self._items:
+                pairs = [self._items[index] for index in sorted(self._items)]
+                self._items = {}
+                entries = with_given_texts(pairs)
+                name = self._new_name()
+                return Carried(turn_details(name, entries, self._origin, {}))
+        return None
+
+
+# ==== owui_chat.input.attachments: Images and files that people or tools attached, as input parts.
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -8781,173 +8737,50 @@ def _encoded_type(payload: str) -> str:
     return kind
 
 
-# owui_chat.tool_images ================================================================
-# Pictures of tools, given back to the outputs that they came with.
-#
-# A chat stores them by their addresses; the host reads them for the next request, but
-# moves them out of the outputs into a message that no one wrote (utils/misc.py:393).
+PDF_TYPE = "application/pdf"
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_DOCUMENT_TYPES = {
+    "pdf": PDF_TYPE,
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "htm": "text/html",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rtf": "application/rtf",
+    "tsv": "text/tab-separated-values",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    "xml": "text/xml",
+}
+_PLAIN_TEXT = (
+    "c cc cpp cs css go h hpp ini java js jsx kt log lua php pl py r rb rs sh sql swift "
+    "tex toml ts tsx txt vb yaml yml"
+)
 
-_MADE_UP = "Here are the images from the tool results above. Please analyze them."
 
-UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
-"""What the model gets for a picture of a tool that the API would refuse."""
+def document_type(name: str, declared: str) -> str:
+    """Return the media type of a document that the API reads; else nothing.
 
-
-def with_tool_images(
-    stretches: Sequence[Stretch], messages: Mapping[str, Any]
-) -> list[Stretch]:
-    """Return a chat without the made-up messages, their pictures at their outputs.
-
-    `messages` are those of the chat's row, by id: they tell how many belong to each
-    output of ours. Of the host's, whose round goes on before it is stored, the last
-    one has them all.
+    The name comes first: what a browser declares differs from system to system.
     """
-    result: list[Stretch] = []
-    counts = _counts(messages)
-    for stretch in stretches:
-        urls, outputs = _made_up_urls(stretch), _last_outputs(result)
-        if not urls or not outputs:
-            result.append(stretch)
-            continue
-        result[-len(outputs) :] = _shared_out(outputs, urls, counts)
-    return result
+    suffix = name.rpartition(".")[2].lower()
+    if suffix in _PLAIN_TEXT.split():
+        return "text/plain"
+    kind = declared.partition(";")[0].strip().lower()
+    is_read = kind in _DOCUMENT_TYPES.values() or kind.startswith("text/")
+    return _DOCUMENT_TYPES.get(suffix) or (kind if is_read else "")
 
 
-def tool_image(url: str) -> Item:
-    """Return a picture of a tool as a part of its output."""
-    if readable := readable_url(url):
-        return image_part(readable, "auto")
-    return {"type": "input_text", "text": UNREADABLE_IMAGE}
+def document_part(name: str, kind: str, content: bytes) -> Item:
+    """Return a document as a part of a content."""
+    url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    return {"type": "input_file", "filename": name, "file_data": url}
 
-
-def output_with(text: str, images: Sequence[Item]) -> str | list[Item]:
-    """Return the output of a tool: a text, with pictures behind it if there are any."""
-    return [{"type": "input_text", "text": text}, *images] if images else text
-
-
-def _made_up_urls(stretch: Stretch) -> list[str]:
-    """Return the pictures of a made-up message; of any other none."""
-    if not isinstance(stretch, Said) or stretch.item.get("role") != "user":
-        return []
-    first, *rest = content_parts(stretch.item.get("content")) or [{}]
-    if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
-        return []
-    return [str(part["image_url"]) for part in rest]
-
-
-def _last_outputs(stretches: Sequence[Stretch]) -> list[Returned]:
-    outputs: list[Returned] = []
-    for stretch in reversed(stretches):
-        if not isinstance(stretch, Returned):
-            break
-        outputs.insert(0, stretch)
-    return outputs
-
-
-def _shared_out(
-    outputs: Sequence[Returned], urls: Sequence[str], counts: Mapping[str, int]
-) -> list[Stretch]:
-    """Return `outputs` with their pictures."""
-    shares = [counts.get(output.call_id, 0) for output in outputs]
-    if sum(shares) != len(urls):
-        shares = [*[0] * (len(outputs) - 1), len(urls)]
-    left = iter(urls)
-    result: list[Stretch] = []
-    for output, share in zip(outputs, shares, strict=True):
-        images = [tool_image(next(left)) for _ in range(share)]
-        result.append(replace(output, output=output_with(str(output.output), images)))
-    return result
-
-
-def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many pictures the chat stores with each output of ours."""
-    items = [item for message in messages.values() for item in _output_items(message)]
-    return {
-        str(item.get("call_id")): len(_images(item))
-        for item in items
-        if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
-    }
-
-
-def _output_items(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
-
-
-def _images(item: Item) -> list[Item]:
-    parts = content_parts(item.get("output"))
-    return [part for part in parts if part.get("type") == "input_image"]
-
-
-# owui_chat.paired =====================================================================
-# Which stored message each message of the user in a request is.
-#
-# A request names none of its messages; the chat's row holds them as a tree.
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def paired_messages(
-    stretches: Sequence[Stretch],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[Stretch]) -> list[int]:
-    """Return where the messages of the user stand."""
-    return [
-        place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, Said) and stretch.item.get("role") == "user"
-    ]
-
-
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
-    """Yield the user's messages from `message_id` back to the first."""
-    seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
-        seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
-            answer_id = ""
-        else:
-            answer_id = message_id
-        message_id = str(message.get("parentId") or "")
-
-
-# owui_chat.attachments ================================================================
-# What people attached to which message of a chat.
-#
-# Open WebUI keeps with a message of the user the files it came with, and shows a pipe the
-# pictures alone (utils/middleware.py:2124). What cannot be sent with the message that is
-# asked is an error; of an earlier message the model is told, so that the chat goes on.
 
 GONE_FILE = (
     "{} cannot be read: it is gone, or it is not yours. Remove it from the message and "
@@ -9118,59 +8951,162 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-# owui_chat.documents ==================================================================
-# Documents in the form that the API reads, with their types.
+_MADE_UP = "Here are the images from the tool results above. Please analyze them."
 
-PDF_TYPE = "application/pdf"
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-_DOCUMENT_TYPES = {
-    "pdf": PDF_TYPE,
-    "csv": "text/csv",
-    "doc": "application/msword",
-    "docx": f"{_OFFICE}.wordprocessingml.document",
-    "htm": "text/html",
-    "html": "text/html",
-    "json": "application/json",
-    "md": "text/markdown",
-    "odt": "application/vnd.oasis.opendocument.text",
-    "ppt": "application/vnd.ms-powerpoint",
-    "pptx": f"{_OFFICE}.presentationml.presentation",
-    "rtf": "application/rtf",
-    "tsv": "text/tab-separated-values",
-    "xls": "application/vnd.ms-excel",
-    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
-    "xml": "text/xml",
-}
-_PLAIN_TEXT = (
-    "c cc cpp cs css go h hpp ini java js jsx kt log lua php pl py r rb rs sh sql swift "
-    "tex toml ts tsx txt vb yaml yml"
-)
+UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
+"""What the model gets for a picture of a tool that the API would refuse."""
 
 
-def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads; else nothing.
+def with_tool_images(
+    stretches: Sequence[Stretch], messages: Mapping[str, Any]
+) -> list[Stretch]:
+    """Return a chat without the made-up messages, their pictures at their outputs.
 
-    The name comes first: what a browser declares differs from system to system.
+    `messages` are those of the chat's row, by id: they tell how many belong to each
+    output of ours. Of the host's, whose round goes on before it is stored, the last
+    one has them all.
     """
-    suffix = name.rpartition(".")[2].lower()
-    if suffix in _PLAIN_TEXT.split():
-        return "text/plain"
-    kind = declared.partition(";")[0].strip().lower()
-    is_read = kind in _DOCUMENT_TYPES.values() or kind.startswith("text/")
-    return _DOCUMENT_TYPES.get(suffix) or (kind if is_read else "")
+    result: list[Stretch] = []
+    counts = _counts(messages)
+    for stretch in stretches:
+        urls, outputs = _made_up_urls(stretch), _last_outputs(result)
+        if not urls or not outputs:
+            result.append(stretch)
+            continue
+        result[-len(outputs) :] = _shared_out(outputs, urls, counts)
+    return result
 
 
-def document_part(name: str, kind: str, content: bytes) -> Item:
-    """Return a document as a part of a content."""
-    url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
-    return {"type": "input_file", "filename": name, "file_data": url}
+def tool_image(url: str) -> Item:
+    """Return a picture of a tool as a part of its output."""
+    if readable := readable_url(url):
+        return image_part(readable, "auto")
+    return {"type": "input_text", "text": UNREADABLE_IMAGE}
 
 
-# owui_chat.old_blocks =================================================================
-# Blocks that earlier writers put into an answer, for people to look at.
-#
-# They are `<details>` of a few types: what a pipe was doing, a summary of the reasoning,
-# tools and code as older Open WebUIs stored them (markers.md §2.3). No model wrote them.
+def output_with(text: str, images: Sequence[Item]) -> str | list[Item]:
+    """Return the output of a tool: a text, with pictures behind it if there are any."""
+    return [{"type": "input_text", "text": text}, *images] if images else text
+
+
+def _made_up_urls(stretch: Stretch) -> list[str]:
+    """Return the pictures of a made-up message; of any other none."""
+    if not isinstance(stretch, Said) or stretch.item.get("role") != "user":
+        return []
+    first, *rest = content_parts(stretch.item.get("content")) or [{}]
+    if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
+        return []
+    return [str(part["image_url"]) for part in rest]
+
+
+def _last_outputs(stretches: Sequence[Stretch]) -> list[Returned]:
+    outputs: list[Returned] = []
+    for stretch in reversed(stretches):
+        if not isinstance(stretch, Returned):
+            break
+        outputs.insert(0, stretch)
+    return outputs
+
+
+def _shared_out(
+    outputs: Sequence[Returned], urls: Sequence[str], counts: Mapping[str, int]
+) -> list[Stretch]:
+    """Return `outputs` with their pictures."""
+    shares = [counts.get(output.call_id, 0) for output in outputs]
+    if sum(shares) != len(urls):
+        shares = [*[0] * (len(outputs) - 1), len(urls)]
+    left = iter(urls)
+    result: list[Stretch] = []
+    for output, share in zip(outputs, shares, strict=True):
+        images = [tool_image(next(left)) for _ in range(share)]
+        result.append(replace(output, output=output_with(str(output.output), images)))
+    return result
+
+
+def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many pictures the chat stores with each output of ours."""
+    items = [item for message in messages.values() for item in _output_items(message)]
+    return {
+        str(item.get("call_id")): len(_images(item))
+        for item in items
+        if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
+    }
+
+
+def _output_items(message: object) -> list[Item]:
+    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+
+
+def _images(item: Item) -> list[Item]:
+    parts = content_parts(item.get("output"))
+    return [part for part in parts if part.get("type") == "input_image"]
+
+
+# ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
+
+DETAILED = """
+03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
+17b64905 18df80b6 29de7f90 2e4b93fb 32c287ba 3471478f 38f3bdab 3909895c 3998d281
+4526b514 50560335 57b14487 5cb98f00 5edd9330 62c2c8d3 63068c7c 6411bb06 6527f321
+70d47d19 76aa6516 7b24ea33 7c9e0a2a 7d7646d4 7e07e152 830a7a44 9874ca42 9a305928
+9bf1c5ec a13b3545 a39afb3c a60e811a a617edfc a7ea08e1 abfbd80b ae1911a7 aeece03d
+b0f55ba6 b765b157 ba5901c5 bcd184eb c6979263 c80f5417 cdf93663 ce72b247 cea309ff
+d4808618 eed41b3c f6374c96 f87c632a fa34f8ed
+"""
+
+CONCISE = """
+0434e0d1 07c416db 14f9784e 181692f8 19b4d00b 1e485293 2284bb69 25a02f40 2c7347bc
+30ccda5b 36c1f13f 36d7ba4b 39c49c4b 3de68997 46bc298e 48178121 4b1a7436 4c9e08f2
+4f236a3f 5407042f 57f61e1d 6257c597 63d83e2d 6716da2c 6eb68cdd 7129e6d1 76bcb28e
+776531a5 7833d83f 7982e922 7aab4f49 7adcf1af 7e3c5999 891c2b8e 8c25e213 8edac0d8
+94cd057a 9a647729 9c7406b0 a1f6bd09 a63ebf23 a6fe534f a78aed35 a7d65252 b5b61452
+b626eb74 b6aeea6d b6f5385c c162d13b c4a12209 d16f5e01 dee774de e4699416 e8cb0de1
+f59e1a9e f7c9fea5 fd7fb473
+"""
+
+
+# ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for an answer that is given anew.
+
+DIGITS = 8
+
+
+def words_digest(words: str) -> str:
+    """Return what stands in the table for words of the page."""
+    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+
+
+def without_directive(
+    stretches: Sequence[Stretch], *, is_guided: bool
+) -> tuple[list[Stretch], str]:
+    """Return the chat up to its question, and the verbosity that was wished for.
+
+    Without such a wish the chat stays as it is, and the verbosity is empty. `is_guided`
+    says that the host told of a wish; an older one does not, but puts it right behind
+    the question. A wish in a person's own words is left to the model.
+    """
+    users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
+    question, wish = users[-2:] if len(users) > 1 else (0, 0)
+    verbosity = _wished(stretches[wish]) if wish else ""
+    if not verbosity or not (is_guided or wish == question + 1):
+        return list(stretches), ""
+    return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
+
+
+def _is_asked(stretch: Stretch) -> bool:
+    return isinstance(stretch, Said) and stretch.item.get("role") == "user"
+
+
+def _wished(stretch: Stretch) -> str:
+    """Return the verbosity that a message asks for with the words of the page."""
+    digest = words_digest(
+        message_text(stretch.item) if isinstance(stretch, Said) else ""
+    )
+    if digest in DETAILED.split():
+        return "high"
+    return "low" if digest in CONCISE.split() else ""
+
+
+# ==== owui_chat.input.history: The input items of a chat's history.
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -9187,14 +9123,6 @@ def without_old_blocks(text: str) -> str:
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
 
-
-# owui_chat.history ====================================================================
-# Stretches of a chat and its kept items -> input items.
-#
-# The host decides what exists, the kept item decides its bytes. What lies between two
-# messages of the user is one run; inside it a kept call stands where the host has its
-# card, with the reasoning that led to it in front, and kept items without a card stand
-# where their marker stands.
 
 _RETURNED_TYPES = frozenset(
     {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
@@ -9390,181 +9318,7 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
-# owui_chat.kept =======================================================================
-# A chat's stored output, read for what is kept in it.
-#
-# Whatever keeps the items, the history is put together in one way only: here the texts
-# get the markers that the chat does not show.
-
-_Answer = list[Answered | Called | Returned]
-_Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
-
-
-def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that is kept in the outputs of a chat's messages.
-
-    The values are those of message keys, under keys that no message has.
-    """
-    items = (item for message in messages.values() for item in _output_of(message))
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for item in filter(_is_kept, items)
-    }
-
-
-def stored_runs(
-    messages: Mapping[str, Any], tip: str, more: str = ""
-) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, those of a run together.
-
-    `more` is a message that the host appends: the one that is to be written anew.
-    """
-    chain: list[Mapping[str, Any]] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.insert(0, message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in chain:
-        if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
-
-
-def with_kept(
-    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
-) -> list[Stretch]:
-    """Return a chat with markers for what its `runs` keep.
-
-    From the end, because the host may have left out the oldest; a run that is not in
-    the chat as it is stored stays as it is.
-    """
-    waiting = list(runs)
-    answers: list[list[Stretch]] = []
-    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
-        part = [*group][::-1]
-        answers.insert(0, part if is_said else _with_its_run(part, waiting))
-    return [stretch for part in answers for stretch in part]
-
-
-def _with_its_run(
-    part: Sequence[Stretch], waiting: list[Sequence[Item]]
-) -> list[Stretch]:
-    """Return an answer with the markers of its run, which then no longer waits."""
-    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
-    for number in reversed(range(len(waiting))):
-        places = _places(answer, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_kept, waiting[number]))
-            del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
-    return list(part)
-
-
-def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another.
-
-    A remark, of which the host gives nothing back, stands behind what came before it.
-    """
-    found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
-    for item in run:
-        if is_call_output(item):
-            place = max(place, _behind_output(answer, item))
-        elif item_type(item) == REMARK_TYPE:
-            found[_item_id(item)] = place
-        elif item_type(item) == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _call_ids(answer, run) else None
-
-
-def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return where a text stands at `place` or behind it."""
-    first, start = place
-    for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, Answered):
-            at = stretch.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
-
-
-def _behind_output(answer: _Answer, item: Item) -> _Place:
-    for number, stretch in enumerate(answer):
-        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
-            return number + 1, 0
-    return 0, 0
-
-
-def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
-    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
-
-
-def _with_markers(
-    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
-) -> Iterator[Stretch]:
-    lines: dict[_Place, str] = {}
-    for item in kept:
-        place = places.get(item.get("before") or "")
-        if place is None and item.get("before"):
-            continue  # its text is gone
-        place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
-    for number, stretch in enumerate(answer):
-        here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, Answered):
-            yield _with_lines(stretch, here)
-        else:
-            yield from map(Answered, here.values())
-            yield stretch
-    if last := lines.get((len(answer), 0)):
-        yield Answered(last)
-
-
-def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
-    text = answered.text
-    for at in sorted(lines, reverse=True):
-        text = text[:at] + lines[at] + text[at:]
-    return Answered(text)
-
-
-def _output_of(message: object) -> list[Item]:
-    """Return the output items of a stored message."""
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
-
-
-def _given_text(item: Item) -> str:
-    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
-    parts = content_parts(item.get("content"))
-    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _is_kept(item: Item) -> bool:
-    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
-
-
-def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(KEPT_ID)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
-
-
-# owui_chat.injected ===================================================================
-# The user's words apart from what the host put around them.
-#
-# Retrieved text, results of a search, notes about files: the host puts them around the
-# words that are asked (utils/middleware.py:645, 1444), later around others.
+# ==== owui_chat.input.prefix: What was sent in front of and around earlier messages, sent again unchanged.
 
 _MOST_CHARACTERS = 200_000
 """What is kept of one message; a chat's row is read and written whole."""
@@ -9641,12 +9395,6 @@ def _said_parts(said: Said) -> list[Item]:
 def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
-
-# owui_chat.prefix =====================================================================
-# What was sent, reconciled with what is asked.
-#
-# The host makes instructions and messages anew for each request. What a run sent that
-# its chat does not hold is kept with it; later requests begin with the same bytes.
 
 _SENT_KEY = "sent"
 
@@ -9791,388 +9539,85 @@ def _read_lines(rows: object) -> tuple[str, ...]:
     return tuple(map(str, rows)) if isinstance(rows, list) else ()
 
 
-# owui_chat.pruning ====================================================================
-# What of a chat's kept items goes: that of deleted messages, and the oldest of too much.
-#
-# The values are those of the keys of messages, in clear, as `stored` writes them. A key
-# cannot be taken out of a chat, so a value is emptied; what it calls dead stays.
+# ==== owui_manifold.valves: The valves of the pipe, for administrators and for users.
 
-MAX_STORED_KB = 4096
-"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
 
-_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
-_SHORT = 500
-_STAYS = ("__v", "dead")
+class ConnectionValves(BaseModel):
+    """Where requests go, with which key."""
 
-Values = Mapping[str, Any]
-
-
-def tidied(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write anew beside that of the key `own`.
-
-    `messages` are those of the chat; without any nothing is known of them. Answers
-    that are still growing are left alone, because others write them. What remains has
-    at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _pruned(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return how many characters a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _emptied(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _pruned(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: outputs shortened first, the oldest first."""
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _emptied):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    """Return an item whose output, or the logs of whose code, is cut."""
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
-
-
-# owui_chat.carried ====================================================================
-# Messages that carry turns -> messages with markers, with the records they name.
-#
-# So the history is put together in one way only, whatever keeps its items.
-
-
-def with_records(
-    messages: Sequence[Mapping[str, Any]],
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for what they carry, and what those name."""
-    reading = _Reading()
-    return reading.marked(messages), reading.records
-
-
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
-
-    items: tuple[CarriedItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> CarriedItem:
-        return self.items[-1]
-
-
-class _Reading:
-    """Puts the markers into the messages of one chat."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
-        self._textless: list[str] = []
-
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text stand at the end of their run."""
-        found: list[Mapping[str, Any]] = []
-        for message in messages:
-            is_message = isinstance(message, Mapping)  # else the reader says so
-            if is_message and message.get("role") == "user":
-                found += self._rest()
-            turns = carried_turns(message) if is_message else []
-            found.append(self._message(message, turns) if turns else message)
-        return [*found, *self._rest()]
-
-    def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for what belongs to calls: those come before it."""
-        content = "".join(self._textless)
-        self._textless = []
-        return [{"role": "assistant", "content": content}] if content else []
-
-    def _message(
-        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
-    ) -> Mapping[str, Any]:
-        """Return a message, each of its texts behind the marker of its items."""
-        content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
-        pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
-            else:
-                self._textless.append(line)
-        return {**message, "content": "".join([*pieces, *texts])}
-
-    def _marker(self, stretch: _Stretch) -> str:
-        """Return the marker of a new record of these items."""
-        ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
-            record = replace(record, shown=shown)
-        self.records[ulid] = record
-        return marker(record.kind, ulid)
-
-
-def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
-    begun: list[CarriedItem] = []
-    for carried in turn.items:
-        begun.append(carried)
-        if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
-
-    A text that a person changed so that the places do not fit stays whole.
-    """
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
-    texts, rest = list[str](), content
-    for length in lengths[:-1]:
-        if rest[length : length + 1] != "\n":
-            return [content] if content else []
-        texts.append(rest[:length])
-        rest = rest[length + 1 :]
-    return [*texts, rest] if rest else texts
-
-
-def _shown_length(carried: CarriedItem) -> int:
-    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
-
-
-def _own_text(carried: CarriedItem, text: str) -> str:
-    """Return the model's own text where another one is shown, unless it was edited."""
-    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
-        return message_text(carried.item)
-    return text
-
-
-# owui_chat.directive_words ============================================================
-# What Open WebUI's page says for two wishes, in each of its languages.
-#
-# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
-
-DETAILED = """
-03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
-17b64905 18df80b6 29de7f90 2e4b93fb 32c287ba 3471478f 38f3bdab 3909895c 3998d281
-4526b514 50560335 57b14487 5cb98f00 5edd9330 62c2c8d3 63068c7c 6411bb06 6527f321
-70d47d19 76aa6516 7b24ea33 7c9e0a2a 7d7646d4 7e07e152 830a7a44 9874ca42 9a305928
-9bf1c5ec a13b3545 a39afb3c a60e811a a617edfc a7ea08e1 abfbd80b ae1911a7 aeece03d
-b0f55ba6 b765b157 ba5901c5 bcd184eb c6979263 c80f5417 cdf93663 ce72b247 cea309ff
-d4808618 eed41b3c f6374c96 f87c632a fa34f8ed
-"""
-
-CONCISE = """
-0434e0d1 07c416db 14f9784e 181692f8 19b4d00b 1e485293 2284bb69 25a02f40 2c7347bc
-30ccda5b 36c1f13f 36d7ba4b 39c49c4b 3de68997 46bc298e 48178121 4b1a7436 4c9e08f2
-4f236a3f 5407042f 57f61e1d 6257c597 63d83e2d 6716da2c 6eb68cdd 7129e6d1 76bcb28e
-776531a5 7833d83f 7982e922 7aab4f49 7adcf1af 7e3c5999 891c2b8e 8c25e213 8edac0d8
-94cd057a 9a647729 9c7406b0 a1f6bd09 a63ebf23 a6fe534f a78aed35 a7d65252 b5b61452
-b626eb74 b6aeea6d b6f5385c c162d13b c4a12209 d16f5e01 dee774de e4699416 e8cb0de1
-f59e1a9e f7c9fea5 fd7fb473
-"""
-
-
-# owui_chat.directives =================================================================
-# The wishes "Add Details" and "More Concise" for an answer that is given anew.
-#
-# The page sends the words of its own language as a last message of the user
-# (`regeneration_prompt`, utils/middleware.py:2146), behind the old answer from 0.12 on,
-# behind the question before. A model that has a verbosity is asked with it instead: what
-# is sent then ends on the question and begins as the old answer's request did, so that
-# the prompt cache and the reasoning before it hold. The old answer is not sent, because
-# the new one takes its place.
-
-DIGITS = 8
-
-
-def words_digest(words: str) -> str:
-    """Return what stands in the table for words of the page."""
-    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
-
-
-def without_directive(
-    stretches: Sequence[Stretch], *, is_guided: bool
-) -> tuple[list[Stretch], str]:
-    """Return the chat up to its question, and the verbosity that was wished for.
-
-    Without such a wish the chat stays as it is, and the verbosity is empty. `is_guided`
-    says that the host told of a wish; an older one does not, but puts it right behind
-    the question. A wish in a person's own words is left to the model.
-    """
-    users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
-    question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _wished(stretches[wish]) if wish else ""
-    if not verbosity or not (is_guided or wish == question + 1):
-        return list(stretches), ""
-    return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
-
-
-def _is_asked(stretch: Stretch) -> bool:
-    return isinstance(stretch, Said) and stretch.item.get("role") == "user"
-
-
-def _wished(stretch: Stretch) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
-    digest = words_digest(
-        message_text(stretch.item) if isinstance(stretch, Said) else ""
+    BASE_URL: str = Field(
+        default=DEFAULT_BASE_URL,
+        description="Address of the Responses API, with or without `/v1`. Change it "
+        "for a proxy or another server that offers `POST /responses`.",
     )
-    if digest in DETAILED.split():
-        return "high"
-    return "low" if digest in CONCISE.split() else ""
-
-
-# owui_manifold.caller =================================================================
-# Who asks, and who reads the answer.
-
-_ROWLESS_CHATS = ("temporary:", "local:", "channel:")
-"""Chat ids that name no row: temporary chats, in both spellings, and channels."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """What one call of the pipe is about.
-
-    `host_model` is the host's id of the model, `{function id}.{model}`; `task` the
-    name of a small job of the host, or empty; `is_admin` whether an administrator
-    asks.
-    """
-
-    host_model: str
-    user_id: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    task: str = ""
-    streams: bool = False
-    is_admin: bool = False
-
-    @property
-    def model(self) -> str:
-        """The model as the administrator listed it.
-
-        Everything in front of the first dot is the id of the function, which the
-        administrator chose freely.
-        """
-        return self.host_model.split(".", 1)[-1]
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly when the request has both ids (utils/middleware.py:3028); a
-        session id only decides who can answer a dialog.
-        """
-        return bool(self.chat_id and self.message_id)
-
-    @property
-    def may_have_row(self) -> bool:
-        """Whether the chat can have a row of its own in the database."""
-        return self.host_reads and names_a_row(self.chat_id)
-
-
-def names_a_row(chat_id: str) -> bool:
-    """Say whether a chat of this id is stored in the database."""
-    return bool(chat_id) and not chat_id.startswith(_ROWLESS_CHATS)
-
-
-def read_caller(
-    body: Mapping[str, Any],
-    user: Mapping[str, Any] | None,
-    metadata: Mapping[str, Any] | None,
-    task: str | None,
-) -> Caller:
-    """Return the caller from what the host passes to `pipe()`."""
-    facts = metadata or {}
-    return Caller(
-        host_model=str(body.get("model") or ""),
-        user_id=str((user or {}).get("id") or ""),
-        chat_id=str(facts.get("chat_id") or ""),
-        message_id=str(facts.get("message_id") or ""),
-        task=str(task or ""),
-        streams=bool(body.get("stream")),
-        is_admin=(user or {}).get("role") == "admin",
+    API_KEY: str = Field(
+        default="",
+        description="Key for that server. Empty: the variable `OPENAI_API_KEY` of "
+        "Open WebUI's own environment is used.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    ORGANIZATION: str = Field(
+        default="",
+        description="Organisation to bill, if the key belongs to several.",
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill, if the key belongs to several."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description="More headers for every request, as a JSON object of texts: "
+        '`{"X-Team": "blue"}`. They win over those that this pipe sends itself.',
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API "
+        "knows; choose it when BASE_URL is not OpenAI or Azure.",
     )
 
+    def effective_key(self) -> str:
+        """Return the key to use, or nothing.
 
-# owui_manifold.answer_valves ==========================================================
-# Settings of what is asked of an answer.
+        The environment is asked at use: as the default of the field its key would
+        stand in the schema that the settings page loads.
+        """
+        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+class ModelValves(BaseModel):
+    """Which models there are, what they cost."""
+
+    MODEL_ID: str = Field(
+        default="gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
+        description="Models to offer, separated by commas. An effort can be part of "
+        "the name: `gpt-5.2-high`, `o3-mini-high`, `gpt-5-thinking-high`. `auto` is "
+        "the newest of each family, `gpt-5-auto` chooses a model for each chat.",
+    )
+    FETCH_MODELS: bool = Field(
+        default=True,
+        description="For `auto`: ask the server now and then which models the key may "
+        "use, and leave out the others. What MODEL_ID names itself always stays.",
+    )
+    MODEL_OVERRIDES_JSON: str = Field(
+        default="",
+        description="What models can do, over what this pipe knows, as a JSON object: "
+        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
+    )
+    TASK_MODEL: str = Field(
+        default="gpt-6-luna",
+        description="Model for titles, tags and other small tasks, at its lowest "
+        "effort. Empty, or on another server than OpenAI's: the chat's own.",
+    )
+    SHOW_COST: bool = Field(
+        default=False,
+        description="Show what an answer cost, in its last status line and its usage, "
+        "by the prices of the standard tier.",
+    )
+    CUSTOM_MODEL_PRICING_JSON: str = Field(
+        default="",
+        description="Prices in US dollars for a million tokens, over those that this "
+        'pipe knows: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+    )
 
 
 class AnswerValves(BaseModel):
@@ -10270,56 +9715,6 @@ class AnswerValves(BaseModel):
         return self.PERSIST_REASONING_TOKENS != "disabled"
 
 
-# owui_manifold.connection_valves ======================================================
-# Settings of the connection to the Responses API.
-
-
-class ConnectionValves(BaseModel):
-    """Where requests go, with which key."""
-
-    BASE_URL: str = Field(
-        default=DEFAULT_BASE_URL,
-        description="Address of the Responses API, with or without `/v1`. Change it "
-        "for a proxy or another server that offers `POST /responses`.",
-    )
-    API_KEY: str = Field(
-        default="",
-        description="Key for that server. Empty: the variable `OPENAI_API_KEY` of "
-        "Open WebUI's own environment is used.",
-        json_schema_extra={"input": {"type": "password"}},
-    )
-    ORGANIZATION: str = Field(
-        default="",
-        description="Organisation to bill, if the key belongs to several.",
-    )
-    PROJECT: str = Field(
-        default="", description="Project to bill, if the key belongs to several."
-    )
-    EXTRA_HEADERS: str = Field(
-        default="",
-        description="More headers for every request, as a JSON object of texts: "
-        '`{"X-Team": "blue"}`. They win over those that this pipe sends itself.',
-        json_schema_extra={"input": {"type": "password"}},
-    )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API "
-        "knows; choose it when BASE_URL is not OpenAI or Azure.",
-    )
-
-    def effective_key(self) -> str:
-        """Return the key to use, or nothing.
-
-        The environment is asked at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
-        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-# owui_manifold.hosted_valves ==========================================================
-# Settings of the tools that OpenAI runs.
-
-
 class HostedValves(BaseModel):
     """What the model may have OpenAI do."""
 
@@ -10376,48 +9771,82 @@ class HostedValves(BaseModel):
     )
 
 
-# owui_manifold.model_valves ===========================================================
-# Settings of the models that are offered.
+class ToolValves(BaseModel):
+    """Who runs Open WebUI's tools, within which limits."""
 
-
-class ModelValves(BaseModel):
-    """Which models there are, what they cost."""
-
-    MODEL_ID: str = Field(
-        default="gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
-        description="Models to offer, separated by commas. An effort can be part of "
-        "the name: `gpt-5.2-high`, `o3-mini-high`, `gpt-5-thinking-high`. `auto` is "
-        "the newest of each family, `gpt-5-auto` chooses a model for each chat.",
+    TOOL_EXECUTION: Literal["pipe", "open_webui"] = Field(
+        default="pipe",
+        description="Who runs Open WebUI's tools: this pipe, side by side and within "
+        "limits, or Open WebUI, one after the other with its own approvals that last.",
     )
-    FETCH_MODELS: bool = Field(
-        default=True,
-        description="For `auto`: ask the server now and then which models the key may "
-        "use, and leave out the others. What MODEL_ID names itself always stays.",
+    PARALLEL_TOOL_CALLS: bool = Field(
+        default=True, description="Let the model ask for several tools at once."
     )
-    MODEL_OVERRIDES_JSON: str = Field(
+    MAX_FUNCTION_CALL_LOOPS: int = Field(
+        default=10,
+        ge=1,
+        description="How many rounds of tools one answer may take; then the model "
+        "answers with what it has.",
+    )
+    MAX_TOOL_CALLS: int = Field(
+        default=100, ge=1, description="How many calls of tools one answer may make."
+    )
+    TOOL_TIMEOUT_SECONDS: float = Field(
+        default=120,
+        gt=0,
+        allow_inf_nan=False,
+        description="How long a single call of a tool may take; all calls that the "
+        "model made at once may take five times that. The time that people take to "
+        "answer counts in neither limit.",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        ge=1000,
+        description="Longest output of a tool that the model gets; of a longer one it "
+        "gets the beginning and the end.",
+    )
+    TOOL_APPROVAL: str = Field(
         default="",
-        description="What models can do, over what this pipe knows, as a JSON object: "
-        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
+        "setting in the chat's controls counts. Where calls are left to "
+        "Open WebUI, `deny` leaves the tool out, and the other rules do not count.",
     )
-    TASK_MODEL: str = Field(
-        default="gpt-6-luna",
-        description="Model for titles, tags and other small tasks, at its lowest "
-        "effort. Empty, or on another server than OpenAI's: the chat's own.",
-    )
-    SHOW_COST: bool = Field(
+    AUTO_NATIVE_TOOLS: bool = Field(
         default=False,
-        description="Show what an answer cost, in its last status line and its usage, "
-        "by the prices of the standard tier.",
+        description="Set Function Calling to Native in the settings of a model that "
+        "has it at Legacy, as soon as somebody uses it. Nothing else is changed.",
     )
-    CUSTOM_MODEL_PRICING_JSON: str = Field(
+    ENABLE_STRICT_TOOL_CALLING: bool = Field(
+        default=False,
+        description="Have OpenAI hold arguments to the tools' schemas, where a schema "
+        "can be put in the strict form.",
+    )
+
+
+class StorageValves(BaseModel):
+    """How kept items lie in a chat."""
+
+    HISTORY_CARRIER: Literal["markers", "output"] = Field(
+        default="markers",
+        description="Where a chat keeps what it does not show: under a key of its own, "
+        "named by invisible lines in the answers, or in Open WebUI's stored output of "
+        "each answer, without such lines. Both are always read.",
+    )
+    STORE_ENCRYPTION: Literal["off", "on"] = Field(
+        default="off",
+        description="Encrypt what this pipe stores in a chat. The host keeps the "
+        "text, the reasoning summaries and the tool cards of an answer in clear all "
+        "the same (its `output` items), and whoever gets a shared or exported chat "
+        "gets those. A changed key makes stored reasoning unreadable; the chats go "
+        "on without it.",
+    )
+    STORE_ENCRYPTION_KEY: str = Field(
         default="",
-        description="Prices in US dollars for a million tokens, over those that this "
-        'pipe knows: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        description="A long random text, the key for STORE_ENCRYPTION. Empty: the "
+        "server's own WEBUI_SECRET_KEY is used.",
+        json_schema_extra={"input": {"type": "password"}},
     )
-
-
-# owui_manifold.network_valves =========================================================
-# Settings of retries, of waiting, of the way to the server.
 
 
 class NetworkValves(BaseModel):
@@ -10498,9 +9927,6 @@ def clamped(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-# owui_manifold.oversight_valves =======================================================
-# Settings of what users may do, of what the log tells.
-
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
@@ -10536,96 +9962,6 @@ class OversightValves(BaseModel):
         """Say whether the audit log is on, by valve or by environment."""
         by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
         return self.AUDIT_LOG or by_environment == "true"
-
-
-# owui_manifold.storage_valves =========================================================
-# Settings of what is stored in a chat.
-
-
-class StorageValves(BaseModel):
-    """How kept items lie in a chat."""
-
-    HISTORY_CARRIER: Literal["markers", "output"] = Field(
-        default="markers",
-        description="Where a chat keeps what it does not show: under a key of its own, "
-        "named by invisible lines in the answers, or in Open WebUI's stored output of "
-        "each answer, without such lines. Both are always read.",
-    )
-    STORE_ENCRYPTION: Literal["off", "on"] = Field(
-        default="off",
-        description="Encrypt what this pipe stores in a chat. The host keeps the "
-        "text, the reasoning summaries and the tool cards of an answer in clear all "
-        "the same (its `output` items), and whoever gets a shared or exported chat "
-        "gets those. A changed key makes stored reasoning unreadable; the chats go "
-        "on without it.",
-    )
-    STORE_ENCRYPTION_KEY: str = Field(
-        default="",
-        description="A long random text, the key for STORE_ENCRYPTION. Empty: the "
-        "server's own WEBUI_SECRET_KEY is used.",
-        json_schema_extra={"input": {"type": "password"}},
-    )
-
-
-# owui_manifold.tool_valves ============================================================
-# Settings of the tools that run in Open WebUI.
-
-
-class ToolValves(BaseModel):
-    """Who runs Open WebUI's tools, within which limits."""
-
-    TOOL_EXECUTION: Literal["pipe", "open_webui"] = Field(
-        default="pipe",
-        description="Who runs Open WebUI's tools: this pipe, side by side and within "
-        "limits, or Open WebUI, one after the other with its own approvals that last.",
-    )
-    PARALLEL_TOOL_CALLS: bool = Field(
-        default=True, description="Let the model ask for several tools at once."
-    )
-    MAX_FUNCTION_CALL_LOOPS: int = Field(
-        default=10,
-        ge=1,
-        description="How many rounds of tools one answer may take; then the model "
-        "answers with what it has.",
-    )
-    MAX_TOOL_CALLS: int = Field(
-        default=100, ge=1, description="How many calls of tools one answer may make."
-    )
-    TOOL_TIMEOUT_SECONDS: float = Field(
-        default=120,
-        gt=0,
-        allow_inf_nan=False,
-        description="How long a single call of a tool may take; all calls that the "
-        "model made at once may take five times that. The time that people take to "
-        "answer counts in neither limit.",
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        ge=1000,
-        description="Longest output of a tool that the model gets; of a longer one it "
-        "gets the beginning and the end.",
-    )
-    TOOL_APPROVAL: str = Field(
-        default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
-        "setting in the chat's controls counts. Where calls are left to "
-        "Open WebUI, `deny` leaves the tool out, and the other rules do not count.",
-    )
-    AUTO_NATIVE_TOOLS: bool = Field(
-        default=False,
-        description="Set Function Calling to Native in the settings of a model that "
-        "has it at Legacy, as soon as somebody uses it. Nothing else is changed.",
-    )
-    ENABLE_STRICT_TOOL_CALLING: bool = Field(
-        default=False,
-        description="Have OpenAI hold arguments to the tools' schemas, where a schema "
-        "can be put in the strict form.",
-    )
-
-
-# owui_manifold.valves =================================================================
-# What the administrator can set, what a user can.
 
 
 class Valves(
@@ -10695,73 +10031,567 @@ class UserValves(BaseModel):
     )
 
 
-# owui_manifold.consent ================================================================
-# Asking the person in front of the page, through the host's event call.
+# ==== owui_manifold.config: What the valves come to for one call.
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Refusals that hold for every request: of summaries, of streams."""
+
+    summary: bool = False
+    stream: bool = False
+
+
+class Lessons:
+    """The refusals of each key at each address, as long as the pipe is loaded."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._by_account: dict[str, Learned] = {}
+        self._told: set[str] = set()
+
+    def of(self, endpoint: Endpoint) -> Learned:
+        """Return what this key has been refused at this address."""
+        return self._by_account.get(endpoint.account(), Learned())
+
+    def is_news(self, text: str) -> bool:
+        """Say whether `text` has not been told yet; from now on it has."""
+        is_new = text not in self._told
+        self._told.add(text)
+        return is_new
+
+    def note(self, endpoint: Endpoint, cause: str) -> None:
+        """Remember a refusal by its cause; others concern one request alone."""
+        if cause in ("summary", "stream"):
+            known = self.of(endpoint)
+            learned = replace(known, **{cause: True})
+            self._by_account[endpoint.account()] = learned
+
+
+_KEY = "openai_responses"
+_WISHES_VERSION = 1
+_SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
+
+OTHER_VERSION = (
+    "The filter OpenAI Responses Controls is of another version than this pipe, so its "
+    "switches do nothing. An administrator has to install both from the same release."
+)
+
+
+def with_wishes(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
+    """Return a user's settings as the switches change them for this message."""
+    told = metadata.get(_KEY)
+    if not isinstance(told, Mapping) or told.get("version") != _WISHES_VERSION:
+        return user
+    wishes = {valve: "on" for switch, valve in _SWITCHES.items() if told.get(switch)}
+    if told.get("thinking") in REASONING_EFFORTS:
+        wishes["REASONING_EFFORT"] = str(told["thinking"])
+    return user.model_copy(update=wishes)
+
+
+def is_of_another_version(metadata: Mapping[str, Any]) -> bool:
+    """Say whether a filter spoke that this pipe does not understand."""
+    told = metadata.get(_KEY)
+    return isinstance(told, Mapping) and told.get("version") != _WISHES_VERSION
+
+
+_CHOICES: Mapping[str, str] = {
+    "effort": "REASONING_EFFORT",
+    "summary": "REASONING_SUMMARY",
+    "verbosity": "VERBOSITY",
+    "web_search": "WEB_SEARCH",
+    "code_interpreter": "CODE_INTERPRETER",
+    "image_generation": "IMAGE_GENERATION",
+    "service_tier": "SERVICE_TIER",
+    "show_cost": "SHOW_COST",
+    "log_level": "LOG_LEVEL",
+}
+"""The words of USER_MAY_CHANGE, with the valve that each allows."""
+
+
+def permitted_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+    """Return a user's settings without those that are not theirs to change.
+
+    An administrator may change them all.
+    """
+    words = _words_of(valves)
+    if is_admin or "all" in words:
+        return user
+    kept = {valve for word, valve in _CHOICES.items() if word in words}
+    fields = UserValves.model_fields
+    reset = {v: fields[v].default for v in _CHOICES.values() if v not in kept}
+    return user.model_copy(update=reset)
+
+
+def permission_complaint(valves: Valves) -> str:
+    """Return what is wrong with USER_MAY_CHANGE, or nothing."""
+    unknown = sorted(_words_of(valves) - {*_CHOICES, "all", "nothing"})
+    if not unknown:
+        return ""
+    return (
+        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
+        f"from {', '.join(_CHOICES)}, all, nothing."
+    )
+
+
+def _words_of(valves: Valves) -> set[str]:
+    return {word.strip().lower() for word in valves.USER_MAY_CHANGE.split(",")} - {""}
+
+
+_BATCH_SHARE = 5
+"""Calls made at once run beside each other, but not all of them."""
+
+
+def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
+    """Return where requests go; raises InvalidRequest for what cannot work."""
+    key = own_key or valves.effective_key()
+    if not key:
+        raise InvalidRequest(
+            "This pipe has no API key yet. An administrator has to set API_KEY in the "
+            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
+        )
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=key,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=extra_headers(valves.EXTRA_HEADERS),
+        network=Network(
+            valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
+        ),
+        strict=valves.COMPATIBILITY == "strict",
+    )
+
+
+def extra_headers(text: str) -> Mapping[str, str]:
+    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
+    headers = typed_texts(text)
+    if headers is not None:
+        return headers
+    raise InvalidRequest(
+        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
+        'it in the valves of this pipe, for example {"X-Team": "blue"}.'
+    )
+
+
+def limits_of(valves: Valves, *, tools_ran: bool) -> Limits:
+    """Return how a run behaves; what comes after a tool is sent once only."""
+    retries = 0 if tools_ran else valves.MAX_RETRIES
+    return Limits(
+        timeouts=Timeouts(
+            connect=valves.CONNECT_TIMEOUT_SECONDS,
+            first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
+            idle=valves.IDLE_TIMEOUT_SECONDS,
+            total=valves.TOTAL_TIMEOUT_SECONDS,
+        ),
+        retries=RetryPolicy(retries, valves.MAX_RETRY_WAIT_SECONDS),
+    )
+
+
+def chosen_settings(
+    valves: Valves,
+    user: UserValves,
+    *,
+    streams: bool,
+    tools: Sequence[Item],
+    refused: Learned,
+    defaults: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Return what holds for one request; a user's own choice wins.
+
+    `streams` says whether a stream is wanted; what the server `refused` before is not
+    asked for again.
+    """
+    summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
+    return Settings(
+        effort=_chosen(user.REASONING_EFFORT, None),
+        summary=None if summary == "disabled" or refused.summary else summary,
+        verbosity=_chosen(user.VERBOSITY, None),
+        stream=streams and valves.ENABLE_STREAM and not refused.stream,
+        encrypted_reasoning=valves.carries_reasoning(),
+        tools=tools,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=defaults or {},
+    )
+
+
+def toolset_of(
+    valves: Valves,
+    tools: CallableTools,
+    approver: Approver,
+    log: Callable[[str], object],
+    *,
+    runs_calls: bool = True,
+) -> Toolset:
+    """Return what a run needs to answer calls itself, or to leave them to others."""
+    return Toolset(
+        tools,
+        approver,
+        CallLimits(
+            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
+        log,
+        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
+        most_calls=valves.MAX_TOOL_CALLS,
+        carries_reasoning=valves.carries_reasoning(),
+        runs_calls=runs_calls,
+    )
+
+
+def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
+    """Say whether BACKGROUND_MODELS means a model, by one of its names.
+
+    Servers that know only the least of the API store nothing.
+    """
+    if valves.COMPATIBILITY == "strict":
+        return False
+    wanted = (text.strip().lower() for text in valves.BACKGROUND_MODELS.split(","))
+    patterns = [text for text in wanted if text]
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
+def log_level(valves: Valves, user: UserValves) -> str:
+    """Return from which level on lines go to the server's log."""
+    return _chosen(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
+
+
+def secrets_of(valves: Valves, user: UserValves) -> list[str]:
+    """Return the texts that must be in no line and no chat."""
+    try:
+        headers = list(extra_headers(valves.EXTRA_HEADERS).values())
+    except InvalidRequest:
+        headers = [valves.EXTRA_HEADERS]
+    secrets = [valves.effective_key(), user.API_KEY.strip()]
+    secrets += [secret for value in headers for secret in header_secrets(value)]
+    secrets.append(valves.STORE_ENCRYPTION_KEY)
+    secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    secrets += proxy_secrets(valves.PROXY)
+    return [text for text in secrets if text.strip()]
+
+
+def _chosen(user: str, administrator: str | None) -> str | None:
+    return administrator if user == "inherit" else user
+
+
+# ==== owui_manifold.log: Lines in the server's log, without secrets, the newest of each run kept to be shown.
+
+_LOGGER = logging.getLogger("openai_responses_manifold")
+
+_LEVELS: Mapping[str, int] = {
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARNING": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "CRITICAL": logging.CRITICAL,
+}
+
+_KEPT_LINES = 2000
+
+
+class LogLine(NamedTuple):
+    """One line of a run: when it was written, how grave it is, what it says."""
+
+    seconds: int
+    level: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return the line as it is shown, with its time in UTC."""
+        time = datetime.fromtimestamp(self.seconds, UTC)
+        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
+
+
+class RunLog:
+    """The log of one run, for whoever works for it; also from other threads."""
+
+    def __init__(
+        self,
+        threshold: str,
+        secrets: Iterable[str],
+        run_id: str,
+        now: Callable[[], int] = unix_seconds,
+    ) -> None:
+        """Begin empty; the server's log gets what reaches `threshold`."""
+        self.run_id = run_id
+        self._threshold = _level_number(threshold)
+        self._secrets = tuple(secrets)
+        self._now = now
+        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
+        self._lock = Lock()
+
+    def line(self, level: str, text: str) -> None:
+        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
+
+        A level that is not known counts as INFO.
+        """
+        known = level if level in _LEVELS else "INFO"
+        one_line = redacted_line(text, self._secrets)
+        with self._lock:
+            self._lines.append(LogLine(self._now(), known, one_line))
+        if _LEVELS[known] >= self._threshold:
+            _write(known, f"{self.run_id} {one_line}")
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has a valve of its own."""
+        _write("INFO", redacted(line, self._secrets))
+
+    def lines(self) -> list[LogLine]:
+        """Return the newest lines, the oldest of them first."""
+        with self._lock:
+            return list(self._lines)
+
+    def text(self) -> str:
+        """Return these lines as they are shown."""
+        return "\n".join(map(str, self.lines()))
+
+
+def _level_number(name: str) -> int:
+    return _LEVELS.get(name, logging.INFO)
+
+
+def _write(level: str, line: str) -> None:
+    """Hand `line` to the handlers of the server.
+
+    The logger's own level belongs to the server and to other copies of the pipe, so
+    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
+    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
+    """
+    number = max(_LEVELS[level], logging.INFO)
+    text = line if _LEVELS[level] == number else f"{level} {line}"
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
+    _LOGGER.handle(record)
+
+
+# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
+
+_ATTRIBUTE = "openai_responses_rounds"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The end of a round whose calls the host is to run.
+
+    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
+    the keys of the sources that the page has. The host may cite what its tools read in
+    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
+    """
+
+    sent: tuple[Item, ...]
+    received: tuple[Item, ...]
+    pending: tuple[Item, ...]
+    cited: tuple[str, ...] = ()
+    instructions: str = ""
+
+
+def remember_round(state: Any, message_id: str, ended: Round) -> None:
+    """Leave `ended` for the next call for the same message."""
+    rounds = getattr(state, _ATTRIBUTE, {})
+    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
+
+
+def last_round(state: Any, message_id: str) -> Round | None:
+    """Return what the round before left, if this call follows one."""
+    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
+    return found if isinstance(found, Round) else None
+
+
+def sources_so_far(
+    state: Any, message_id: str, metadata: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return the keys of the sources that the page has of a message already.
+
+    Those that the host retrieved come first (utils/middleware.py:2970).
+    """
+    before = last_round(state, message_id)
+    return before.cited if before else source_keys(metadata.get("sources") or ())
+
+
+def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
+    """Return the input after `ended`; None when a call of it has no output."""
+    outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
+    calls = [item["call_id"] for item in open_calls(ended.received)]
+    if not calls or not all(call_id in outputs for call_id in calls):
+        return None
+    answers = [output_item(outputs[call_id], ended.received) for call_id in calls]
+    return since_compaction(settled([*ended.sent, *ended.received, *answers]))
+
+
+# ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-def approver_of(
-    valves: Valves,
-    metadata: Mapping[str, Any],
-    event_call: EventCall | None,
-    log: Callable[[str], object] = str,
-) -> Approver:
-    """Return who decides about the calls of a request.
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the host gave the pipe beside the chat, for those who run its tools."""
 
-    The rules of the valve come first; for other tools the host's own mode counts.
+    tools: Mapping[str, Mapping[str, Any]]
+    request: Any
+    metadata: Mapping[str, Any]
+    body: Mapping[str, Any]
+    event_call: EventCall | None
+    event_emitter: Any
+
+
+_ROWLESS_CHATS = ("temporary:", "local:", "channel:")
+"""Chat ids that name no row: temporary chats, in both spellings, and channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What one call of the pipe is about.
+
+    `host_model` is the host's id of the model, `{function id}.{model}`; `task` the
+    name of a small job of the host, or empty; `is_admin` whether an administrator
+    asks.
     """
-    params = metadata.get("params")
-    mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
-    return Approver(
-        # A question to the user is no act: to ask whether to ask helps nobody.
-        rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
-        otherwise="ask" if mode == "ask" else "auto",
-        ask=_ask_through(event_call) if event_call else None,
-        log=log,
+
+    host_model: str
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    streams: bool = False
+    is_admin: bool = False
+
+    @property
+    def model(self) -> str:
+        """The model as the administrator listed it.
+
+        Everything in front of the first dot is the id of the function, which the
+        administrator chose freely.
+        """
+        return self.host_model.split(".", 1)[-1]
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly when the request has both ids (utils/middleware.py:3028); a
+        session id only decides who can answer a dialog.
+        """
+        return bool(self.chat_id and self.message_id)
+
+    @property
+    def may_have_row(self) -> bool:
+        """Whether the chat can have a row of its own in the database."""
+        return self.host_reads and names_a_row(self.chat_id)
+
+
+def names_a_row(chat_id: str) -> bool:
+    """Say whether a chat of this id is stored in the database."""
+    return bool(chat_id) and not chat_id.startswith(_ROWLESS_CHATS)
+
+
+def read_caller(
+    body: Mapping[str, Any],
+    user: Mapping[str, Any] | None,
+    metadata: Mapping[str, Any] | None,
+    task: str | None,
+) -> Caller:
+    """Return the caller from what the host passes to `pipe()`."""
+    facts = metadata or {}
+    return Caller(
+        host_model=str(body.get("model") or ""),
+        user_id=str((user or {}).get("id") or ""),
+        chat_id=str(facts.get("chat_id") or ""),
+        message_id=str(facts.get("message_id") or ""),
+        task=str(task or ""),
+        streams=bool(body.get("stream")),
+        is_admin=(user or {}).get("role") == "admin",
     )
 
 
-def not_for_the_host(
-    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
-) -> frozenset[str]:
-    """Return the names of those of the host's `tools` that it must not be left to run.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call of the pipe: what the host passes, and where to write lines.
 
-    It knows nothing of our rules, so what they deny is not offered to the model; nor is
-    the builtin tool that runs any other by its name (utils/tool_search.py).
-    """
-    judge = Approver(read_rules(valves.TOOL_APPROVAL))
-    denied = {name for name in tools if judge.rule_for(name) == "deny"}
-    if not denied:
-        return frozenset()
-    passing_on = "builtin:call_tool"
-    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
-    return frozenset(denied | others)
-
-
-def _ask_through(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card (socket/main.py:1620).
-
-    Whoever does not answer, or has left, returns an object instead of True.
+    `state` is the state of the host's request; `lessons` and `threads` are those of
+    the pipe.
     """
 
-    async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
-        data = {
-            "title": "Allow this tool?",
-            "message": f"The model wants to use {name}.",
-            "tool_call": tool_call,
-        }
-        return await event_call({"type": "confirmation", "data": data}) is True
+    body: Mapping[str, Any]
+    caller: Caller
+    valves: Valves
+    user_valves: UserValves
+    state: Any
+    lessons: Lessons
+    log: RunLog
+    around: Surroundings
+    threads: Executor
 
-    return ask
+    @property
+    def known_sources(self) -> Sequence[str]:
+        """The keys of the sources that the page has of the message already."""
+        message_id = self.caller.message_id
+        return sources_so_far(self.state, message_id, self.around.metadata)
 
 
-# owui_manifold.host ===================================================================
-# The only importer of `open_webui`; every name of the host is looked up here.
-#
-# Names are looked up when they are used: one that an older host lacks gives a sentence
-# in the chat instead of a pipe that does not load.
+def model_of(asked: Asked) -> ResolvedModel:
+    """Return the model that was asked, by what the administrator says of it first."""
+    return resolve_overridden(asked.caller.model, overrides_of(asked.valves))
+
+
+def overrides_of(valves: Valves) -> Overrides:
+    """Return what MODEL_OVERRIDES_JSON says; raises InvalidRequest."""
+    return read_overrides(valves.MODEL_OVERRIDES_JSON)
+
+
+def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the messages of a body; no list of them is none."""
+    messages = body.get("messages")
+    return messages if isinstance(messages, list) else []
+
+
+_NO_OWN_KEY = (
+    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
+    "this pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_WRONG_OWN_KEY = (
+    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
+    "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_BILLED_HEADERS = frozenset(
+    {"authorization", "api-key", "openai-organization", "openai-project"}
+)
+_UNAUTHORIZED = 401
+
+
+def own_key(asked: Asked) -> str:
+    """Return the user's own key, if the administrator lets them use one."""
+    allowed = asked.valves.USER_API_KEYS != "off"
+    return asked.user_valves.API_KEY.strip() if allowed else ""
+
+
+def asked_endpoint(asked: Asked) -> Endpoint:
+    """Return where a user's requests go; raises InvalidRequest for what cannot work.
+
+    What names the account of the administrator goes with the administrator's key only.
+    """
+    key = own_key(asked)
+    if not key:
+        if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
+            raise InvalidRequest(_NO_OWN_KEY)
+        return endpoint_of(asked.valves)
+    endpoint = endpoint_of(asked.valves, key)
+    rest = {
+        name: text
+        for name, text in endpoint.extra_headers.items()
+        if name.lower() not in _BILLED_HEADERS
+    }
+    return replace(endpoint, organization="", project="", extra_headers=rest)
+
+
+def ending_for(asked: Asked, ending: Ending, status: int | None) -> Ending:
+    """Return the ending of a run; a wrong key is told to the one who can correct it."""
+    if status == _UNAUTHORIZED and own_key(asked):
+        return replace(ending, sentence=_WRONG_OWN_KEY)
+    return ending
+
+
+# ==== owui_manifold.host: The only importer of `open_webui`; every name of the host is looked up here.
 
 FLOOR = (0, 11, 4)
 """From here on `Chats.update_chat_by_id` patches the top-level keys of a chat; before,
@@ -10950,8 +10780,7 @@ def _host_name(module: str, name: str) -> Any:
         ) from None
 
 
-# owui_manifold.files ==================================================================
-# Stored files, read with the rights of the user who asks.
+# ==== owui_manifold.files: Files of Open WebUI, read for the model and stored for the page.
 
 _MOST_BYTES = 50_000_000
 """What one request takes of documents, all together."""
@@ -11049,9 +10878,6 @@ class _Documents:
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
 
-# owui_manifold.result_files ===========================================================
-# The files of a tool's result, shared out between the model, the chat and the page.
-
 File = Mapping[str, Any]
 StoreImage = Callable[[str], Awaitable[str]]
 
@@ -11103,8 +10929,86 @@ async def share_out(
     return shared
 
 
-# owui_manifold.results ================================================================
-# What the host reads in a tool's result: a failure, sources.
+async def with_kept_pictures(
+    records: Mapping[str, Record], stretches: Sequence[Stretch], user_id: str
+) -> Mapping[str, Record]:
+    """Return a chat's records with the pictures that its answers name.
+
+    What the user may not read, or nobody any more, is left out.
+    """
+    wanted = wanted_pictures(stretches, records)
+    user = await user_model(user_id) if wanted else None
+    pictures: dict[str, str] = {}
+    for file_id in dict.fromkeys(wanted):
+        row = await file_row(file_id, user)
+        held = await read_file(row, _encoded) if row else None
+        if held:
+            pictures[file_id] = held
+    return with_pictures(records, pictures)
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()
+
+
+# ==== owui_manifold.host_tools: Open WebUI's tools, run by the pipe.
+
+
+def approver_of(
+    valves: Valves,
+    metadata: Mapping[str, Any],
+    event_call: EventCall | None,
+    log: Callable[[str], object] = str,
+) -> Approver:
+    """Return who decides about the calls of a request.
+
+    The rules of the valve come first; for other tools the host's own mode counts.
+    """
+    params = metadata.get("params")
+    mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
+    return Approver(
+        # A question to the user is no act: to ask whether to ask helps nobody.
+        rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        otherwise="ask" if mode == "ask" else "auto",
+        ask=_ask_through(event_call) if event_call else None,
+        log=log,
+    )
+
+
+def not_for_the_host(
+    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
+) -> frozenset[str]:
+    """Return the names of those of the host's `tools` that it must not be left to run.
+
+    It knows nothing of our rules, so what they deny is not offered to the model; nor is
+    the builtin tool that runs any other by its name (utils/tool_search.py).
+    """
+    judge = Approver(read_rules(valves.TOOL_APPROVAL))
+    denied = {name for name in tools if judge.rule_for(name) == "deny"}
+    if not denied:
+        return frozenset()
+    passing_on = "builtin:call_tool"
+    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
+    return frozenset(denied | others)
+
+
+def _ask_through(event_call: EventCall) -> Ask:
+    """Return the way to show the host's approval card (socket/main.py:1620).
+
+    Whoever does not answer, or has left, returns an object instead of True.
+    """
+
+    async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
+        data = {
+            "title": "Allow this tool?",
+            "message": f"The model wants to use {name}.",
+            "tool_call": tool_call,
+        }
+        return await event_call({"type": "confirmation", "data": data}) is True
+
+    return ask
+
 
 _CITED = frozenset(
     {
@@ -11140,27 +11044,8 @@ def is_failure(text: str) -> bool:
     return failed or (isinstance(told, str | Mapping | list) and bool(told))
 
 
-# owui_manifold.host_tools =============================================================
-# Tools of the host, run as the host runs them.
-#
-# Functions, OpenAPI and MCP servers and builtin tools are callables, tools of the
-# browser run through the event call (open-webui.md §7); what comes back goes through the
-# host's own functions, so that files, embeds, sources and terminals look the same.
-
 _DISPATCHERS = ("call_tool", "search_tools")
 """Builtin tools that stand for others; none of them may be called through another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the host gave the pipe beside the chat, for those who run its tools."""
-
-    tools: Mapping[str, Mapping[str, Any]]
-    request: Any
-    metadata: Mapping[str, Any]
-    body: Mapping[str, Any]
-    event_call: EventCall | None
-    event_emitter: Any
 
 
 class HostTools:
@@ -11303,199 +11188,198 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# owui_manifold.learned ================================================================
-# What a server refused a key before, so that it is not asked again.
+# ==== owui_manifold.hosted_tools: OpenAI's own tools, and all tools that a request offers.
+
+HOSTS_SEARCHES = frozenset({"search_web", "fetch_url"})
+"""Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
+
+_PLACE = ("city", "region", "country", "timezone")
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """Refusals that hold for every request: of summaries, of streams."""
+def search_tools(
+    valves: Valves, user: UserValves, features: Mapping[str, Any]
+) -> list[Item]:
+    """Return the searches to offer; raises InvalidRequest for settings that mean none.
 
-    summary: bool = False
-    stream: bool = False
-
-
-class Lessons:
-    """The refusals of each key at each address, as long as the pipe is loaded."""
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._by_account: dict[str, Learned] = {}
-        self._told: set[str] = set()
-
-    def of(self, endpoint: Endpoint) -> Learned:
-        """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Learned())
-
-    def is_news(self, text: str) -> bool:
-        """Say whether `text` has not been told yet; from now on it has."""
-        is_new = text not in self._told
-        self._told.add(text)
-        return is_new
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember a refusal by its cause; others concern one request alone."""
-        if cause in ("summary", "stream"):
-            known = self.of(endpoint)
-            learned = replace(known, **{cause: True})
-            self._by_account[endpoint.account()] = learned
+    `features` are the page's switches.
+    """
+    tools: list[Item] = []
+    if _searches_web(valves, user, features):
+        tools.append(_web_search(valves))
+    stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
+    if stores:
+        tools.append({"type": "file_search", "vector_store_ids": stores})
+    return tools
 
 
-# owui_manifold.log ====================================================================
-# Lines in the server's log, without secrets, the newest of each run kept to be shown.
+def replaces_hosts_search(valves: Valves, features: Mapping[str, Any]) -> bool:
+    """Say whether the page's switch means OpenAI's search instead of the host's."""
+    return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
 
-_LOGGER = logging.getLogger("openai_responses_manifold")
 
-_LEVELS: Mapping[str, int] = {
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "CRITICAL": logging.CRITICAL,
+def _searches_web(
+    valves: Valves, user: UserValves, features: Mapping[str, Any]
+) -> bool:
+    if user.WEB_SEARCH != "inherit":
+        return user.WEB_SEARCH == "on"
+    return valves.ENABLE_WEB_SEARCH or replaces_hosts_search(valves, features)
+
+
+def _web_search(valves: Valves) -> Item:
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": valves.WEB_SEARCH_CONTEXT_SIZE,
+        "user_location": _location(valves.WEB_SEARCH_USER_LOCATION),
+    }
+    domains = [
+        _domain(word) for word in _words_of_list(valves.WEB_SEARCH_ALLOWED_DOMAINS)
+    ]
+    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+def _location(text: str) -> Item:
+    """Return where the user is.
+
+    With nothing but its type the API does not assume the United States
+    (responses-api.md §1).
+    """
+    if text.strip().startswith("{"):
+        given = typed_object(text)
+    else:
+        words = [word.strip() for word in text.split(",")]
+        given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
+    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
+        raise InvalidRequest(
+            "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place. An "
+            "administrator has to correct it in the valves of this pipe, for example "
+            "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)."
+        )
+    known = {key: given[key] for key in _PLACE if given.get(key)}
+    return {"type": "approximate", **known}
+
+
+def _words_of_list(text: str) -> list[str]:
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def _domain(address: str) -> str:
+    """Return the domain of what somebody copied from the browser; the API wants that."""
+    return address.rpartition("://")[2].partition("/")[0]
+
+
+_REPLACED = {
+    "image_generation": {"generate_image", "edit_image"},
+    "code_interpreter": {"execute_code"},
 }
-
-_KEPT_LINES = 2000
-
-
-class LogLine(NamedTuple):
-    """One line of a run: when it was written, how grave it is, what it says."""
-
-    seconds: int
-    level: str
-    text: str
-
-    def __str__(self) -> str:
-        """Return the line as it is shown, with its time in UTC."""
-        time = datetime.fromtimestamp(self.seconds, UTC)
-        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
+"""Open WebUI's own tools for the same; with both, the model would have to guess."""
 
 
-class RunLog:
-    """The log of one run, for whoever works for it; also from other threads."""
-
-    def __init__(
-        self,
-        threshold: str,
-        secrets: Iterable[str],
-        run_id: str,
-        now: Callable[[], int] = unix_seconds,
-    ) -> None:
-        """Begin empty; the server's log gets what reaches `threshold`."""
-        self.run_id = run_id
-        self._threshold = _level_number(threshold)
-        self._secrets = tuple(secrets)
-        self._now = now
-        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
-        self._lock = Lock()
-
-    def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
-
-        A level that is not known counts as INFO.
-        """
-        known = level if level in _LEVELS else "INFO"
-        one_line = redacted_line(text, self._secrets)
-        with self._lock:
-            self._lines.append(LogLine(self._now(), known, one_line))
-        if _LEVELS[known] >= self._threshold:
-            _write(known, f"{self.run_id} {one_line}")
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has a valve of its own."""
-        _write("INFO", redacted(line, self._secrets))
-
-    def lines(self) -> list[LogLine]:
-        """Return the newest lines, the oldest of them first."""
-        with self._lock:
-            return list(self._lines)
-
-    def text(self) -> str:
-        """Return these lines as they are shown."""
-        return "\n".join(map(str, self.lines()))
+def made_tools(valves: Valves, user: UserValves) -> list[Item]:
+    """Return the tools to offer; raises InvalidRequest for options that are none."""
+    tools: list[Item] = []
+    if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if _is_on(user.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION):
+        options = _picture_options(valves.IMAGE_GENERATION_OPTIONS)
+        tools.append({**options, "type": "image_generation"})
+    return tools
 
 
-def _level_number(name: str) -> int:
-    return _LEVELS.get(name, logging.INFO)
+def replaced_by(tools: list[Item]) -> set[str]:
+    """Return the names of the host's tools that `tools` stand in for."""
+    return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
 
 
-def _write(level: str, line: str) -> None:
-    """Hand `line` to the handlers of the server.
-
-    The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
-    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
-    """
-    number = max(_LEVELS[level], logging.INFO)
-    text = line if _LEVELS[level] == number else f"{level} {line}"
-    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
-    _LOGGER.handle(record)
+def _is_on(user: str, administrator: bool) -> bool:
+    return administrator if user == "inherit" else user == "on"
 
 
-# owui_manifold.rounds =================================================================
-# What one round of tools leaves for the next, inside one request of the host.
-#
-# The host runs the tools and calls the pipe again; `request.state` is the same object
-# for all these calls, while the messages it hands over are made anew each time
-# (open-webui.md §14). So the next round sends exactly what the last one sent, what it
-# received, and the outputs: the reasoning included.
-
-_ATTRIBUTE = "openai_responses_rounds"
+def _picture_options(text: str) -> Item:
+    options = typed_object(text.strip() or "{}")
+    if options is not None:
+        return options
+    raise InvalidRequest(
+        "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "
+        'it in the valves of this pipe, for example {"quality": "high"}.'
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """The end of a round whose calls the host is to run.
+class HostedTools:
+    """Tools in the API's form, and the names of the host's tools they stand in for."""
 
-    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
-    the keys of the sources that the page has. The host may cite what its tools read in
-    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
+    items: tuple[Item, ...] = ()
+    replaced: frozenset[str] = frozenset()
+
+
+NO_HOSTED_TOOLS = HostedTools()
+
+
+def hosted_tools(
+    valves: Valves, user: UserValves, features: object, model: ResolvedModel
+) -> HostedTools:
+    """Return what a request offers; nothing where the model takes no such tools.
+
+    `features` are the page's switches. The order of the tools is that of the lines
+    below, always, because the prompt cache lives on it. Raises InvalidRequest for
+    settings that mean nothing.
+    """
+    if not model.facts.hosted:
+        return NO_HOSTED_TOOLS
+    switches: Mapping[str, Any] = features if isinstance(features, Mapping) else {}
+    made = made_tools(valves, user)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON).tools
+    items = [*search_tools(valves, user, switches), *remote, *made]
+    replaced = replaced_by(made)
+    if replaces_hosts_search(valves, switches):
+        replaced |= HOSTS_SEARCHES
+    return HostedTools(tuple(items), frozenset(replaced))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Tools in the API's form, under the names that it allows.
+
+    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
     """
 
-    sent: tuple[Item, ...]
-    received: tuple[Item, ...]
-    pending: tuple[Item, ...]
-    cited: tuple[str, ...] = ()
-    instructions: str = ""
+    items: Sequence[Item] = ()
+    names: ToolNames = field(default_factory=ToolNames)
+    choice: Any = None
 
 
-def remember_round(state: Any, message_id: str, ended: Round) -> None:
-    """Leave `ended` for the next call for the same message."""
-    rounds = getattr(state, _ATTRIBUTE, {})
-    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
+def offered_tools(
+    body: Mapping[str, Any],
+    model: ResolvedModel,
+    valves: Valves,
+    hosted: HostedTools = NO_HOSTED_TOOLS,
+    withheld: Collection[str] = (),
+) -> Offered:
+    """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
-
-def last_round(state: Any, message_id: str) -> Round | None:
-    """Return what the round before left, if this call follows one."""
-    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, Round) else None
-
-
-def sources_so_far(
-    state: Any, message_id: str, metadata: Mapping[str, Any]
-) -> Sequence[str]:
-    """Return the keys of the sources that the page has of a message already.
-
-    Those that the host retrieved come first (utils/middleware.py:2970).
+    A tool that the host or a filter describes takes the place of ours of its kind; the
+    `withheld` ones are left out.
+    Raises InvalidRequest for a tool without a name and for a choice that names none.
     """
-    before = last_round(state, message_id)
-    return before.cited if before else source_keys(metadata.get("sources") or ())
+    groups = [body.get(key) for key in ("tools", "extra_tools")]
+    specs = [spec for group in groups if isinstance(group, list) for spec in group]
+    own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
+    if not model.facts.functions:
+        own = []
+    tools = merged_tools(hosted.items, own)
+    left_out = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in left_out]
+    if not tools:
+        return Offered()
+    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    names = ToolNames(tuple(str(tool["name"]) for tool in called))
+    items = names.sent_tools(tools)
+    choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
+    return Offered(items, names, choice)
 
 
-def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
-    """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
-    calls = [item["call_id"] for item in open_calls(ended.received)]
-    if not calls or not all(call_id in outputs for call_id in calls):
-        return None
-    answers = [output_item(outputs[call_id], ended.received) for call_id in calls]
-    return since_compaction(settled([*ended.sent, *ended.received, *answers]))
-
-
-# owui_manifold.sealing ================================================================
-# Kept items, encrypted at rest.
-#
-# Fernet (AES-128-CBC with HMAC-SHA256) of the package `cryptography`, which every Open
-# WebUI has; it is looked up at use, so that a server without it still loads the pipe.
+# ==== owui_manifold.store: Where records of a chat are written to and read from, encrypted if wanted.
 
 _SEALED = "sealed"
 _PURPOSE = b"openai_responses_pipe kept items\x00"
@@ -11539,9 +11423,6 @@ def is_sealed(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Say whether a stored value is encrypted."""
     return isinstance(value, Mapping) and _SEALED in value
 
-
-# owui_manifold.store ==================================================================
-# Kept items, written to and read from the chat's row.
 
 _HISTORY = "history"
 _LAST_TRIES = 3  # the host waits five seconds for SQLite in each (env.py:342)
@@ -11734,33 +11615,7 @@ def _seal(valves: Valves) -> Seal:
     return Seal(secret)
 
 
-# owui_manifold.job ====================================================================
-# One call of the pipe: what was asked, and the request that it comes to.
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One call of the pipe: what the host passes, and where to write lines.
-
-    `state` is the state of the host's request; `lessons` and `threads` are those of
-    the pipe.
-    """
-
-    body: Mapping[str, Any]
-    caller: Caller
-    valves: Valves
-    user_valves: UserValves
-    state: Any
-    lessons: Lessons
-    log: RunLog
-    around: Surroundings
-    threads: Executor
-
-    @property
-    def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
-        message_id = self.caller.message_id
-        return sources_so_far(self.state, message_id, self.around.metadata)
+# ==== owui_manifold.chat: The request that a chat or a task comes to.
 
 
 @dataclass(frozen=True, slots=True)
@@ -11787,805 +11642,6 @@ class Job:
         """Whether calls are answered here; if not, they are the host's."""
         return self.toolset is not None and self.toolset.runs_calls
 
-
-def model_of(asked: Asked) -> ResolvedModel:
-    """Return the model that was asked, by what the administrator says of it first."""
-    return resolve_overridden(asked.caller.model, overrides_of(asked.valves))
-
-
-def overrides_of(valves: Valves) -> Overrides:
-    """Return what MODEL_OVERRIDES_JSON says; raises InvalidRequest."""
-    return read_overrides(valves.MODEL_OVERRIDES_JSON)
-
-
-def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a body; no list of them is none."""
-    messages = body.get("messages")
-    return messages if isinstance(messages, list) else []
-
-
-# owui_manifold.made_files =============================================================
-# What a run makes, stored in the host before it is shown.
-#
-# An event goes in, the same event with a `card` comes out (`owui_chat.made`).
-
-_MOST_FETCHED = 32 * 1024**2
-_MOST_FILES = 20
-
-_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
-_GONE = "{} could not be fetched: the container that held it has expired."
-_TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} MB."
-_NOT_FETCHED = "{} could not be fetched from where the code ran."
-
-
-class MadeFiles:
-    """Stores the pictures and files of one run, each content once."""
-
-    def __init__(self, job: Job, connections: Connections) -> None:
-        """Store for the user who asks, beside the message that is being written."""
-        self._job = job
-        self._connections = connections
-        self._stored: dict[str, Item | None] = {}
-
-    async def stored(self, event: RunEvent) -> RunEvent | None:
-        """Return `event` with what was stored for it; None for what is not shown.
-
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
-        """
-        if isinstance(event, Pictured):
-            return event if self._job.asked.caller.may_have_row else None
-        if not isinstance(event, ItemEnded) or self._job.asked.around.request is None:
-            return event
-        card = await self._card(event.item)
-        return replace(event, card=card) if card else event
-
-    async def _card(self, item: Item) -> Mapping[str, Any]:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
-        caller = self._job.asked.caller
-        host_reads = caller.host_reads
-        if is_drawing(item) and host_reads and item.get("result"):
-            return await self._pictures([picture_url(item)])
-        if item_type(item) == "code_interpreter_call" and host_reads:
-            outputs = content_parts(item.get("outputs"))
-            return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = cited_files(item) if host_reads or caller.streams else []
-        if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MOST_FILES], message_text(item))
-        return {}
-
-    async def _pictures(self, urls: Iterable[str]) -> Mapping[str, Any]:
-        files: list[Item] = []
-        notes: list[str] = []
-        for url in urls:
-            kind, content = await asyncio.to_thread(_read_data_url, url)
-            if content:
-                name = f"picture{mimetypes.guess_extension(kind) or '.png'}"
-                stored = await self._store(NewFile(name, kind, content))
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The picture")]
-        return _made_card(files=files, notes=notes)
-
-    async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
-        """Return the card of a text that names files in a container."""
-        files: list[Item] = []
-        notes: list[str] = []
-        links: dict[str, str] = {}
-        # Nobody reads the answer's own stream meanwhile.
-        patience = Timeouts(first_event=self._job.limits.timeouts.idle / 2)
-        deadlines = Deadlines(patience)
-        shown = {file["id"] for file in self._stored.values() if file}
-        for citation in cited:
-            name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
-            stored = await self._fetched(citation, name, deadlines)
-            addresses = addresses_of(text, name)
-            if isinstance(stored, str):
-                notes.append(f"*{stored}*")
-                continue
-            links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
-                shown.add(stored["id"])
-            elif not addresses:
-                notes.append(f"[{name}]({stored['url']})")
-        return _made_card(files=files, notes=notes, links=links)
-
-    async def _fetched(
-        self, citation: Item, name: str, deadlines: Deadlines
-    ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
-        ids = str(citation.get("container_id")), str(citation.get("file_id"))
-        try:
-            content = await container_file(
-                self._job.endpoint, self._connections, ids, _MOST_FETCHED, deadlines
-            )
-        except UnreadableAnswer:
-            return _TOO_BIG.format(name)
-        except ResponsesError as error:
-            self._job.asked.log.line("WARNING", f"no container file: {error}")
-            gone = isinstance(error, ApiRefused) and error.setback.status == 404
-            return (_GONE if gone else _NOT_FETCHED).format(name)
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
-            name
-        )
-
-    async def _store(self, file: NewFile) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once."""
-        digest = await asyncio.to_thread(_fingerprint, file.content)
-        if digest not in self._stored:
-            caller, around = self._job.asked.caller, self._job.asked.around
-            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = place if caller.may_have_row else {}
-            user = await user_model(caller.user_id)
-            made = await store_file(around.request, file, saved, user)
-            kind = "image" if file.kind.startswith("image/") else "file"
-            self._stored[digest] = {"type": kind, **made} if made else None
-        return self._stored[digest]
-
-
-def _made_card(**held: object) -> Mapping[str, Any]:
-    return {name: value for name, value in held.items() if value}
-
-
-def _fingerprint(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
-    head, _, encoded = url.partition(";base64,")
-    kind = head.removeprefix("data:")
-    if not head.startswith("data:image/"):
-        return kind, b""
-    try:
-        return kind, base64.b64decode(encoded)
-    except ValueError:  # no base64, or not even ASCII
-        return kind, b""
-
-
-# owui_manifold.legacy =================================================================
-# Models whose tools the host calls in its older way, before the model is asked.
-
-_HOW = (
-    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
-    "and without its reasoning."
-)
-_ADVICE = (
-    " Set Function Calling to Native in the model's advanced parameters, or switch on "
-    "AUTO_NATIVE_TOOLS in the valves of this pipe."
-)
-_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
-
-
-async def legacy_notices(asked: Asked) -> list[str]:
-    """Tell an administrator once of a model that is set so; change it if they wish.
-
-    What a user chose for a chat of their own is left alone.
-    """
-    metadata, lessons = asked.around.metadata, asked.lessons
-    params = metadata.get("params")
-    way = params.get("function_calling") if isinstance(params, Mapping) else None
-    if asked.caller.task or way != "legacy":
-        return []
-    model_id = str(metadata.get("model_id") or asked.caller.host_model)
-    row = await legacy_model(model_id)
-    if row is None:
-        return []
-    changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
-    notice = _HOW + (_DONE if changed else _ADVICE)
-    if lessons.is_news(f"log: {model_id}: {notice}"):
-        asked.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = asked.caller.is_admin and lessons.is_news(f"chat: {model_id}: {notice}")
-    return [notice] if is_shown else []
-
-
-# owui_manifold.permitted ==============================================================
-# What a user may choose for themselves.
-
-_CHOICES: Mapping[str, str] = {
-    "effort": "REASONING_EFFORT",
-    "summary": "REASONING_SUMMARY",
-    "verbosity": "VERBOSITY",
-    "web_search": "WEB_SEARCH",
-    "code_interpreter": "CODE_INTERPRETER",
-    "image_generation": "IMAGE_GENERATION",
-    "service_tier": "SERVICE_TIER",
-    "show_cost": "SHOW_COST",
-    "log_level": "LOG_LEVEL",
-}
-"""The words of USER_MAY_CHANGE, with the valve that each allows."""
-
-
-def permitted_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
-    """Return a user's settings without those that are not theirs to change.
-
-    An administrator may change them all.
-    """
-    words = _words_of(valves)
-    if is_admin or "all" in words:
-        return user
-    kept = {valve for word, valve in _CHOICES.items() if word in words}
-    fields = UserValves.model_fields
-    reset = {v: fields[v].default for v in _CHOICES.values() if v not in kept}
-    return user.model_copy(update=reset)
-
-
-def permission_complaint(valves: Valves) -> str:
-    """Return what is wrong with USER_MAY_CHANGE, or nothing."""
-    unknown = sorted(_words_of(valves) - {*_CHOICES, "all", "nothing"})
-    if not unknown:
-        return ""
-    return (
-        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
-        f"from {', '.join(_CHOICES)}, all, nothing."
-    )
-
-
-def _words_of(valves: Valves) -> set[str]:
-    return {word.strip().lower() for word in valves.USER_MAY_CHANGE.split(",")} - {""}
-
-
-# owui_manifold.remote_notices =========================================================
-# What an administrator learns of REMOTE_MCP_SERVERS_JSON: in the log and in the chat.
-
-
-def remote_notices(job: Job) -> list[str]:
-    """Write what is wrong with the servers to the log; return what this chat shows.
-
-    Only administrators are shown anything. What keeps a server out is told at every
-    answer, what of one is not sent once to the log and once in a chat.
-    """
-    asked = job.asked
-    if asked.caller.task or job.before:
-        return []
-    servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
-    is_news, is_admin = asked.lessons.is_news, asked.caller.is_admin
-    shown = [*servers.complaints] if is_admin else []
-    written = [*servers.complaints]
-    for note in servers.notes:
-        written += [note] if is_news(f"log: {note}") else []
-        shown += [note] if is_admin and is_news(f"chat: {note}") else []
-    for line in written:
-        asked.log.line("WARNING", line)
-    return shown
-
-
-# owui_manifold.wishes =================================================================
-# What a person switched on in the composer, told by the companion filter.
-#
-# It stands in `__metadata__["openai_responses"]`: `version`, `web_search`,
-# `code_interpreter` (true) and `thinking` (an effort).
-
-_KEY = "openai_responses"
-_WISHES_VERSION = 1
-_SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
-
-OTHER_VERSION = (
-    "The filter OpenAI Responses Controls is of another version than this pipe, so its "
-    "switches do nothing. An administrator has to install both from the same release."
-)
-
-
-def with_wishes(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
-    """Return a user's settings as the switches change them for this message."""
-    told = metadata.get(_KEY)
-    if not isinstance(told, Mapping) or told.get("version") != _WISHES_VERSION:
-        return user
-    wishes = {valve: "on" for switch, valve in _SWITCHES.items() if told.get(switch)}
-    if told.get("thinking") in REASONING_EFFORTS:
-        wishes["REASONING_EFFORT"] = str(told["thinking"])
-    return user.model_copy(update=wishes)
-
-
-def is_of_another_version(metadata: Mapping[str, Any]) -> bool:
-    """Say whether a filter spoke that this pipe does not understand."""
-    told = metadata.get(_KEY)
-    return isinstance(told, Mapping) and told.get("version") != _WISHES_VERSION
-
-
-# owui_manifold.notices ================================================================
-# What a person is told above an answer, before it begins.
-
-
-async def notices_of(job: Job) -> list[str]:
-    """Return the sentences to show; tasks and later rounds of tools have none."""
-    asked = job.asked
-    if asked.caller.task or job.before:
-        return []
-    retirement = retirement_notice(model_of(asked), utc_today())
-    return [
-        *job.notices,
-        *([retirement] if retirement else []),
-        *remote_notices(job),
-        *await legacy_notices(asked),
-        *(_mistakes(job) if asked.caller.is_admin else []),
-    ]
-
-
-def _mistakes(job: Job) -> list[str]:
-    """Return what an administrator has to put right."""
-    asked = job.asked
-    other = is_of_another_version(asked.around.metadata)
-    found = [permission_complaint(asked.valves), OTHER_VERSION if other else ""]
-    return [sentence for sentence in found if sentence]
-
-
-# owui_manifold.pricing ================================================================
-# What an answer cost, where the administrator or the user wants to see it.
-
-_STANDARD_TIERS = (None, "auto", "default")
-
-
-def priced(job: Job, ended: RunEnded) -> RunEnded:
-    """Return the end of a run with its cost, if it is shown and can be known.
-
-    The prices are those of the standard tier; valves that cannot be read leave only a
-    line in the log, because the answer is there.
-    """
-    valves, request = job.asked.valves, job.request
-    own_choice = job.asked.user_valves.SHOW_COST
-    shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
-    if not shown or ended.usage is None:
-        return ended
-    if request.service_tier not in _STANDARD_TIERS:
-        return ended
-    try:
-        own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = resolve_overridden(request.model, overrides_of(valves)).facts
-    except InvalidRequest as error:
-        job.asked.log.line("WARNING", str(error))
-        return ended
-    prices = own.get(request.model, facts.prices)
-    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
-
-
-# owui_manifold.settings ===============================================================
-# What the valves come to for one request.
-
-_BATCH_SHARE = 5
-"""Calls made at once run beside each other, but not all of them."""
-
-
-def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
-    key = own_key or valves.effective_key()
-    if not key:
-        raise InvalidRequest(
-            "This pipe has no API key yet. An administrator has to set API_KEY in the "
-            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
-        )
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=extra_headers(valves.EXTRA_HEADERS),
-        network=Network(
-            valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
-        ),
-        strict=valves.COMPATIBILITY == "strict",
-    )
-
-
-def extra_headers(text: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    headers = typed_texts(text)
-    if headers is not None:
-        return headers
-    raise InvalidRequest(
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipe, for example {"X-Team": "blue"}.'
-    )
-
-
-def limits_of(valves: Valves, *, tools_ran: bool) -> Limits:
-    """Return how a run behaves; what comes after a tool is sent once only."""
-    retries = 0 if tools_ran else valves.MAX_RETRIES
-    return Limits(
-        timeouts=Timeouts(
-            connect=valves.CONNECT_TIMEOUT_SECONDS,
-            first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-            idle=valves.IDLE_TIMEOUT_SECONDS,
-            total=valves.TOTAL_TIMEOUT_SECONDS,
-        ),
-        retries=RetryPolicy(retries, valves.MAX_RETRY_WAIT_SECONDS),
-    )
-
-
-def chosen_settings(
-    valves: Valves,
-    user: UserValves,
-    *,
-    streams: bool,
-    tools: Sequence[Item],
-    refused: Learned,
-    defaults: Mapping[str, Any] | None = None,
-) -> Settings:
-    """Return what holds for one request; a user's own choice wins.
-
-    `streams` says whether a stream is wanted; what the server `refused` before is not
-    asked for again.
-    """
-    summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
-    return Settings(
-        effort=_chosen(user.REASONING_EFFORT, None),
-        summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=_chosen(user.VERBOSITY, None),
-        stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.carries_reasoning(),
-        tools=tools,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=defaults or {},
-    )
-
-
-def toolset_of(
-    valves: Valves,
-    tools: CallableTools,
-    approver: Approver,
-    log: Callable[[str], object],
-    *,
-    runs_calls: bool = True,
-) -> Toolset:
-    """Return what a run needs to answer calls itself, or to leave them to others."""
-    return Toolset(
-        tools,
-        approver,
-        CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        log,
-        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
-        most_calls=valves.MAX_TOOL_CALLS,
-        carries_reasoning=valves.carries_reasoning(),
-        runs_calls=runs_calls,
-    )
-
-
-def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS means a model, by one of its names.
-
-    Servers that know only the least of the API store nothing.
-    """
-    if valves.COMPATIBILITY == "strict":
-        return False
-    wanted = (text.strip().lower() for text in valves.BACKGROUND_MODELS.split(","))
-    patterns = [text for text in wanted if text]
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
-
-
-def log_level(valves: Valves, user: UserValves) -> str:
-    """Return from which level on lines go to the server's log."""
-    return _chosen(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
-
-
-def secrets_of(valves: Valves, user: UserValves) -> list[str]:
-    """Return the texts that must be in no line and no chat."""
-    try:
-        headers = list(extra_headers(valves.EXTRA_HEADERS).values())
-    except InvalidRequest:
-        headers = [valves.EXTRA_HEADERS]
-    secrets = [valves.effective_key(), user.API_KEY.strip()]
-    secrets += [secret for value in headers for secret in header_secrets(value)]
-    secrets.append(valves.STORE_ENCRYPTION_KEY)
-    secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    secrets += proxy_secrets(valves.PROXY)
-    return [text for text in secrets if text.strip()]
-
-
-def _chosen(user: str, administrator: str | None) -> str | None:
-    return administrator if user == "inherit" else user
-
-
-# owui_manifold.accounts ===============================================================
-# Whose key a request is sent with: the pipe's, or the own one of the user who asks.
-
-_NO_OWN_KEY = (
-    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
-    "this pipe: the slider icon beside the chat input, or Controls > Valves."
-)
-_WRONG_OWN_KEY = (
-    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
-    "pipe: the slider icon beside the chat input, or Controls > Valves."
-)
-_BILLED_HEADERS = frozenset(
-    {"authorization", "api-key", "openai-organization", "openai-project"}
-)
-_UNAUTHORIZED = 401
-
-
-def own_key(asked: Asked) -> str:
-    """Return the user's own key, if the administrator lets them use one."""
-    allowed = asked.valves.USER_API_KEYS != "off"
-    return asked.user_valves.API_KEY.strip() if allowed else ""
-
-
-def asked_endpoint(asked: Asked) -> Endpoint:
-    """Return where a user's requests go; raises InvalidRequest for what cannot work.
-
-    What names the account of the administrator goes with the administrator's key only.
-    """
-    key = own_key(asked)
-    if not key:
-        if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
-            raise InvalidRequest(_NO_OWN_KEY)
-        return endpoint_of(asked.valves)
-    endpoint = endpoint_of(asked.valves, key)
-    rest = {
-        name: text
-        for name, text in endpoint.extra_headers.items()
-        if name.lower() not in _BILLED_HEADERS
-    }
-    return replace(endpoint, organization="", project="", extra_headers=rest)
-
-
-def ending_for(asked: Asked, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong key is told to the one who can correct it."""
-    if status == _UNAUTHORIZED and own_key(asked):
-        return replace(ending, sentence=_WRONG_OWN_KEY)
-    return ending
-
-
-# owui_manifold.report =================================================================
-# What the logs are told of a run.
-
-
-def report_request(job: Job) -> None:
-    """Write that a request is about to be sent; of what it says, nothing."""
-    request, asked = job.request, job.asked
-    asked.log.line(
-        "DEBUG",
-        f"request to {job.endpoint.host}: {request.model}, "
-        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"{'stream' if request.stream else 'no stream'}, "
-        f"{'background, ' if request.background else ''}"
-        f"{'kept' if job.store else 'not kept'}, "
-        f"{'native events' if asked.caller.host_reads else 'chunks'}",
-    )
-    if missing := _missing(job):
-        told = "left out, not known to the API or not taken by the model: "
-        asked.log.line("DEBUG", told + ", ".join(missing))
-    if asked.valves.writes_audit_log():
-        payload = request.payload()
-        asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
-
-
-def report_note(job: Job, note: Noted) -> None:
-    """Write what was done to get an answer after all."""
-    job.asked.log.line("WARNING", note.sentence)
-
-
-def report_unstored(job: Job) -> None:
-    """Write that later turns will miss something; the answer itself is whole."""
-    job.asked.log.line(
-        "WARNING",
-        "Open WebUI refused to store the items that this chat does not show: later "
-        "turns go on without them. Its database may be locked or full.",
-    )
-
-
-def report_end(job: Job, ended: RunEnded) -> RunEnded:
-    """Write how a run ended; return it with the id of a failure in its sentence."""
-    asked, trace = job.asked, ended.trace
-    if asked.valves.writes_audit_log():
-        asked.log.audit(_audit_end(job, ended))
-    _report_removals(asked, trace.removed)
-    if not ended.ending.is_failure:
-        used = f", {ended.usage.total} tokens" if ended.usage else ""
-        asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-        return ended
-    error = trace.error
-    words = (api_word(word) for word in (error.code, error.type, error.param))
-    code, kind, param = words
-    asked.log.line(
-        "WARNING",
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
-        f"param {param}, request id {trace.request_id}",
-    )
-    ending = ending_for(asked, ended.ending, trace.status)
-    sentence = with_error_id(asked, ending.sentence)
-    return replace(ended, ending=replace(ending, sentence=sentence))
-
-
-def report_refusal(asked: Asked, sentence: str) -> str:
-    """Write why nothing was sent; return the sentence with its id."""
-    asked.log.line("WARNING", f"nothing was sent: {sentence}")
-    return with_error_id(asked, sentence)
-
-
-def with_error_id(asked: Asked, sentence: str) -> str:
-    """Return a sentence with the id under which the log has the lines of the run."""
-    return f"{sentence} (Error id: {asked.log.run_id})"
-
-
-def _missing(job: Job) -> list[str]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
-    own, body = job.asked.user_valves, job.asked.body
-    if job.asked.caller.task:
-        return []
-    words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
-    chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return left_out({**chosen, **body}, job.request)
-
-
-def _report_removals(asked: Asked, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
-    if removed:
-        meant = removed.keys() <= {"turn_boundary"}
-        counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-        told = f"the API left out earlier reasoning of the input: {counts}"
-        asked.log.line("DEBUG" if meant else "WARNING", told)
-
-
-def _audit_end(job: Job, ended: RunEnded) -> str:
-    payload, host = job.request.payload(), job.endpoint.host
-    trace, run_id = ended.trace, job.asked.log.run_id
-    if ended.ending.kind in ("completed", "incomplete"):
-        return audit_success(payload, host, run_id, {"model": trace.model})
-    return audit_error(payload, host, run_id, trace.error, trace.status)
-
-
-# owui_manifold.answer =================================================================
-# A job, run: each event of the answer, with the marker of what was kept for it.
-
-Told = tuple[ShownEvent, str]
-_Run = AsyncGenerator[tuple[RunEvent, str], None]
-
-
-async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]:
-    """Run `job` and yield its events.
-
-    A marker comes with the first growth of a text, with the end of a remark, or with
-    the end of the run, and only after the host was asked to store what it names; what
-    the answer itself is to hold comes in front of the event.
-    """
-    async with aclosing(_told_with_markers(job, connections)) as events:
-        carrying = _carrying(job)
-        async for event, line in events:
-            index = event.index if isinstance(event, Grew | ItemEnded) else None
-            for kept in job.store.unshown() if job.store else ():
-                yield replace(kept, index=index), ""
-            carried = carrying.feed(event) if carrying else None
-            if carried:
-                yield carried, ""
-            yield event, line
-
-
-def _carrying(job: Job) -> Carrying | None:
-    """Return what collects the turns, for a chat without a row that the host reads."""
-    asked = job.asked
-    remembers = asked.valves.remembers_reasoning() and not asked.caller.task
-    if job.store or not asked.caller.host_reads or not remembers:
-        return None
-    return Carrying(job.origin, new_ulid, asked.known_sources)
-
-
-async def _told_with_markers(job: Job, connections: Connections) -> _Run:
-    """Run `job` and yield its events with their markers."""
-    pending = job.before.pending if job.before else ()
-    keeping = Keeping(_author(job), _new_record, pending, job.asked.known_sources)
-    marked = set[str]()
-    report_request(job)
-    for notice in await notices_of(job):
-        yield Noted(notice), ""
-    made = MadeFiles(job, connections)
-    events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
-    async with aclosing(events):
-        async for arrived in events:
-            match event := await made.stored(arrived):
-                case None:
-                    continue
-                case Noted():
-                    job = await _learn(job, event)
-                    yield event, ""
-                case RunEnded():
-                    await _stored_marker(job, keeping.closing(event.output), marked)
-                    record = _end(job, keeping, event)
-                    line = await _stored_marker(job, record, marked)
-                    if job.store and not await job.store.write_rest():
-                        report_unstored(job)
-                    yield priced(job, report_end(job, event)), line
-                case _:
-                    record = keeping.feed(event)
-                    yield event, await _stored_marker(job, record, marked)
-
-
-def _author(job: Job) -> Author:
-    caller, remembers = job.asked.caller, job.asked.valves.remembers_reasoning()
-    return Author(
-        caller.host_model,
-        caller.message_id,
-        job.origin,
-        remembers,
-        cites=bool(job.request.tools and any(map(is_search, job.request.tools))),
-    )
-
-
-def _new_record() -> tuple[str, int]:
-    return new_ulid(), unix_seconds()
-
-
-async def _learn(job: Job, note: Noted) -> Job:
-    """Keep what a refusal taught, so that no later request runs into it.
-
-    Returns the job as it goes on: the next round of tools begins with what is sent
-    now.
-    """
-    report_note(job, note)
-    job.asked.lessons.note(job.endpoint, note.cause)
-    if note.cause != "reasoning":
-        return job
-    if job.store:
-        await job.store.bury_reasoning()
-    rest = [item for item in job.request.input if not is_bound(item)]
-    return replace(job, request=job.request.model_copy(update={"input": rest}))
-
-
-def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
-    """Hand the round over to the host's tools, or return the record that is left."""
-    asked = job.asked
-    delegates = not job.runs_calls and asked.caller.host_reads
-    is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
-    if not (delegates and asked.state and is_open):
-        return keeping.rest()
-    within_run = asked.valves.carries_reasoning()
-    received = tuple(given_back(ended.output, with_reasoning=within_run))
-    sent = tuple(job.request.input)
-    ended_round = Round(
-        *(sent, received, tuple(keeping.pending), keeping.cited),
-        job.request.instructions or "",
-    )
-    remember_round(asked.state, asked.caller.message_id, ended_round)
-    return None
-
-
-async def _stored_marker(job: Job, record: Record | None, marked: set[str]) -> str:
-    """Store `record`; return its marker unless it is among the `marked` already."""
-    if record is None or job.store is None:
-        return ""
-    await job.store.write(record)
-    is_new = record.ulid not in marked
-    marked.add(record.ulid)
-    return marker(record.kind, record.ulid) if is_new and job.store.marks else ""
-
-
-# owui_manifold.chosen_model ===========================================================
-# The model that answers a chat, where its name leaves the choice to us.
-
-
-def choice_for(
-    asked: Asked, stretches: Sequence[Stretch], store: ChatStore | None
-) -> tuple[ResolvedModel, str]:
-    """Return the model, and a sentence that says why it was chosen; or none."""
-    records = store.records.values() if store else ()
-    choice = choose_model(
-        asked.caller.model,
-        _first_question(stretches),
-        tools=bool(asked.around.metadata.get("tool_ids")),
-        earlier={record.origin.family for record in records},
-    )
-    if choice is None:
-        return model_of(asked), ""
-    model = resolve_overridden(choice.model, overrides_of(asked.valves))
-    return model, f"{model.name} answers: {choice.why}."
-
-
-def _first_question(stretches: Sequence[Stretch]) -> Item | None:
-    for stretch in stretches:
-        if isinstance(stretch, Said) and stretch.item.get("role") == "user":
-            return stretch.item
-    return None
-
-
-# owui_manifold.defaults ===============================================================
-# What a request says of itself where its caller says nothing.
 
 _LEAST_THRESHOLD = 1000
 """A smaller one would compact every answer."""
@@ -12635,237 +11691,28 @@ def _hashed(kind: str, value: str) -> str | None:
     return sha256(named.encode()).hexdigest()[:48] if value else None
 
 
-# owui_manifold.made_tools =============================================================
-# OpenAI's tools that make pictures and run code, as the valves ask for them.
-
-_REPLACED = {
-    "image_generation": {"generate_image", "edit_image"},
-    "code_interpreter": {"execute_code"},
-}
-"""Open WebUI's own tools for the same; with both, the model would have to guess."""
-
-
-def made_tools(valves: Valves, user: UserValves) -> list[Item]:
-    """Return the tools to offer; raises InvalidRequest for options that are none."""
-    tools: list[Item] = []
-    if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
-        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    if _is_on(user.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION):
-        options = _picture_options(valves.IMAGE_GENERATION_OPTIONS)
-        tools.append({**options, "type": "image_generation"})
-    return tools
-
-
-def replaced_by(tools: list[Item]) -> set[str]:
-    """Return the names of the host's tools that `tools` stand in for."""
-    return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
-
-
-def _is_on(user: str, administrator: bool) -> bool:
-    return administrator if user == "inherit" else user == "on"
-
-
-def _picture_options(text: str) -> Item:
-    options = typed_object(text.strip() or "{}")
-    if options is not None:
-        return options
-    raise InvalidRequest(
-        "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "
-        'it in the valves of this pipe, for example {"quality": "high"}.'
+def choice_for(
+    asked: Asked, stretches: Sequence[Stretch], store: ChatStore | None
+) -> tuple[ResolvedModel, str]:
+    """Return the model, and a sentence that says why it was chosen; or none."""
+    records = store.records.values() if store else ()
+    choice = choose_model(
+        asked.caller.model,
+        _first_question(stretches),
+        tools=bool(asked.around.metadata.get("tool_ids")),
+        earlier={record.origin.family for record in records},
     )
+    if choice is None:
+        return model_of(asked), ""
+    model = resolve_overridden(choice.model, overrides_of(asked.valves))
+    return model, f"{model.name} answers: {choice.why}."
 
 
-# owui_manifold.search_tools ===========================================================
-# OpenAI's searches, as the valves and the page's switch ask for them.
-
-HOSTS_SEARCHES = frozenset({"search_web", "fetch_url"})
-"""Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
-
-_PLACE = ("city", "region", "country", "timezone")
-
-
-def search_tools(
-    valves: Valves, user: UserValves, features: Mapping[str, Any]
-) -> list[Item]:
-    """Return the searches to offer; raises InvalidRequest for settings that mean none.
-
-    `features` are the page's switches.
-    """
-    tools: list[Item] = []
-    if _searches_web(valves, user, features):
-        tools.append(_web_search(valves))
-    stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
-    if stores:
-        tools.append({"type": "file_search", "vector_store_ids": stores})
-    return tools
-
-
-def replaces_hosts_search(valves: Valves, features: Mapping[str, Any]) -> bool:
-    """Say whether the page's switch means OpenAI's search instead of the host's."""
-    return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
-
-
-def _searches_web(
-    valves: Valves, user: UserValves, features: Mapping[str, Any]
-) -> bool:
-    if user.WEB_SEARCH != "inherit":
-        return user.WEB_SEARCH == "on"
-    return valves.ENABLE_WEB_SEARCH or replaces_hosts_search(valves, features)
-
-
-def _web_search(valves: Valves) -> Item:
-    tool: Item = {
-        "type": "web_search",
-        "search_context_size": valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": _location(valves.WEB_SEARCH_USER_LOCATION),
-    }
-    domains = [
-        _domain(word) for word in _words_of_list(valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    ]
-    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
-
-
-def _location(text: str) -> Item:
-    """Return where the user is.
-
-    With nothing but its type the API does not assume the United States
-    (responses-api.md §1).
-    """
-    if text.strip().startswith("{"):
-        given = typed_object(text)
-    else:
-        words = [word.strip() for word in text.split(",")]
-        given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
-    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
-        raise InvalidRequest(
-            "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place. An "
-            "administrator has to correct it in the valves of this pipe, for example "
-            "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)."
-        )
-    known = {key: given[key] for key in _PLACE if given.get(key)}
-    return {"type": "approximate", **known}
-
-
-def _words_of_list(text: str) -> list[str]:
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-def _domain(address: str) -> str:
-    """Return the domain of what somebody copied from the browser; the API wants that."""
-    return address.rpartition("://")[2].partition("/")[0]
-
-
-# owui_manifold.hosted_tools ===========================================================
-# The tools that OpenAI itself runs, as the valves and the page's switches ask for them.
-
-
-@dataclass(frozen=True, slots=True)
-class HostedTools:
-    """Tools in the API's form, and the names of the host's tools they stand in for."""
-
-    items: tuple[Item, ...] = ()
-    replaced: frozenset[str] = frozenset()
-
-
-NO_HOSTED_TOOLS = HostedTools()
-
-
-def hosted_tools(
-    valves: Valves, user: UserValves, features: object, model: ResolvedModel
-) -> HostedTools:
-    """Return what a request offers; nothing where the model takes no such tools.
-
-    `features` are the page's switches. The order of the tools is that of the lines
-    below, always, because the prompt cache lives on it. Raises InvalidRequest for
-    settings that mean nothing.
-    """
-    if not model.facts.hosted:
-        return NO_HOSTED_TOOLS
-    switches: Mapping[str, Any] = features if isinstance(features, Mapping) else {}
-    made = made_tools(valves, user)
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON).tools
-    items = [*search_tools(valves, user, switches), *remote, *made]
-    replaced = replaced_by(made)
-    if replaces_hosts_search(valves, switches):
-        replaced |= HOSTS_SEARCHES
-    return HostedTools(tuple(items), frozenset(replaced))
-
-
-# owui_manifold.kept_pictures ==========================================================
-# Pictures that the model drew before, read back from the host's files.
-
-
-async def with_kept_pictures(
-    records: Mapping[str, Record], stretches: Sequence[Stretch], user_id: str
-) -> Mapping[str, Record]:
-    """Return a chat's records with the pictures that its answers name.
-
-    What the user may not read, or nobody any more, is left out.
-    """
-    wanted = wanted_pictures(stretches, records)
-    user = await user_model(user_id) if wanted else None
-    pictures: dict[str, str] = {}
-    for file_id in dict.fromkeys(wanted):
-        row = await file_row(file_id, user)
-        held = await read_file(row, _encoded) if row else None
-        if held:
-            pictures[file_id] = held
-    return with_pictures(records, pictures)
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
-
-
-# owui_manifold.offers =================================================================
-# The tools that a request offers to the model.
-
-
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """Tools in the API's form, under the names that it allows.
-
-    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
-    """
-
-    items: Sequence[Item] = ()
-    names: ToolNames = field(default_factory=ToolNames)
-    choice: Any = None
-
-
-def offered_tools(
-    body: Mapping[str, Any],
-    model: ResolvedModel,
-    valves: Valves,
-    hosted: HostedTools = NO_HOSTED_TOOLS,
-    withheld: Collection[str] = (),
-) -> Offered:
-    """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
-
-    A tool that the host or a filter describes takes the place of ours of its kind; the
-    `withheld` ones are left out.
-    Raises InvalidRequest for a tool without a name and for a choice that names none.
-    """
-    groups = [body.get(key) for key in ("tools", "extra_tools")]
-    specs = [spec for group in groups if isinstance(group, list) for spec in group]
-    own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
-    if not model.facts.functions:
-        own = []
-    tools = merged_tools(hosted.items, own)
-    left_out = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in left_out]
-    if not tools:
-        return Offered()
-    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
-    names = ToolNames(tuple(str(tool["name"]) for tool in called))
-    items = names.sent_tools(tools)
-    choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
-    return Offered(items, names, choice)
-
-
-# owui_manifold.steady =================================================================
-# A chat as its last request began it.
+def _first_question(stretches: Sequence[Stretch]) -> Item | None:
+    for stretch in stretches:
+        if isinstance(stretch, Said) and stretch.item.get("role") == "user":
+            return stretch.item
+    return None
 
 
 def steadied(
@@ -12904,10 +11751,6 @@ def _is_new(asked: Asked, store: ChatStore) -> bool:
     continues = asked.around.metadata.get("assistant_message_id")
     is_begun = message_id in store.sent or last_round(asked.state, message_id)
     return not (continues or is_begun)
-
-
-# owui_manifold.chat_job ===============================================================
-# What a chat comes to: its history as input, its tools, its settings.
 
 
 async def prepare_chat(asked: Asked) -> Job:
@@ -13053,11 +11896,515 @@ def _toolset(asked: Asked, offered: Offered) -> Toolset:
     )
 
 
-# owui_manifold.listing ================================================================
-# The models that a key may use, asked for in the background.
-#
-# Every page load lists the models, so the list is answered from memory: what was found
-# last time stays until newer comes, also when the server cannot be reached.
+_NOT_FOR_TASKS = frozenset(
+    {
+        *("reasoning", "reasoning_effort", "reasoning_summary"),
+        *("text", "verbosity", "response_format", "json_schema"),
+        *("tools", "tool_choice", "parallel_tool_calls"),
+    }
+)
+"""What a person or a workspace model asks of an answer, which a title is none of."""
+
+
+def prepare_task(asked: Asked) -> Job:
+    """Return the job for a title, tags or the like; raises InvalidRequest."""
+    require_floor()
+    endpoint = asked_endpoint(asked)
+    model = _task_model(asked, endpoint)
+    messages = task_messages(messages_of(asked.body))
+    instructions, stretches = read_messages(messages)
+    body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
+    form = task_format(asked.caller.task, messages)
+    if form and model.facts.known_family:
+        body["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(stretches, {}, None)
+    request = build_request(model, instructions, items, body, settings)
+    origin = origin_at(model.family, endpoint)
+    limits = limits_of(asked.valves, tools_ran=False)
+    return Job(asked, request, endpoint, origin, limits)
+
+
+def _task_model(asked: Asked, endpoint: Endpoint) -> ResolvedModel:
+    """Return the model for tasks: the valve's, or the chat's own.
+
+    Another server than OpenAI's need not have the model of the default.
+    """
+    wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
+    chosen = "TASK_MODEL" in valves.model_fields_set
+    if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
+        return resolve_overridden(wanted, overrides_of(valves))
+    return model_of(asked)
+
+
+# ==== owui_manifold.artifacts: What a run makes, stored in the host before it is shown.
+
+_MOST_FETCHED = 32 * 1024**2
+_MOST_FILES = 20
+
+_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
+_GONE = "{} could not be fetched: the container that held it has expired."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} MB."
+_NOT_FETCHED = "{} could not be fetched from where the code ran."
+
+
+class MadeFiles:
+    """Stores the pictures and files of one run, each content once."""
+
+    def __init__(self, job: Job, connections: Connections) -> None:
+        """Store for the user who asks, beside the message that is being written."""
+        self._job = job
+        self._connections = connections
+        self._stored: dict[str, Item | None] = {}
+
+    async def stored(self, event: RunEvent) -> RunEvent | None:
+        """Return `event` with what was stored for it; None for what is not shown.
+
+        Unfinished pictures replace each other only in saved chats; in temporary ones
+        the page would add them up.
+        """
+        if isinstance(event, Pictured):
+            return event if self._job.asked.caller.may_have_row else None
+        if not isinstance(event, ItemEnded) or self._job.asked.around.request is None:
+            return event
+        card = await self._card(event.item)
+        return replace(event, card=card) if card else event
+
+    async def _card(self, item: Item) -> Mapping[str, Any]:
+        """Return what to show beside an item.
+
+        Callers over HTTP get pictures whole, and files where there is a stream to put
+        their addresses below the text.
+        """
+        caller = self._job.asked.caller
+        host_reads = caller.host_reads
+        if is_drawing(item) and host_reads and item.get("result"):
+            return await self._pictures([picture_url(item)])
+        if item_type(item) == "code_interpreter_call" and host_reads:
+            outputs = content_parts(item.get("outputs"))
+            return await self._pictures(str(part.get("url")) for part in outputs)
+        cited = cited_files(item) if host_reads or caller.streams else []
+        if item_type(item) == "message" and cited:
+            return await self._cited(cited[:_MOST_FILES], message_text(item))
+        return {}
+
+    async def _pictures(self, urls: Iterable[str]) -> Mapping[str, Any]:
+        files: list[Item] = []
+        notes: list[str] = []
+        for url in urls:
+            kind, content = await asyncio.to_thread(_read_data_url, url)
+            if content:
+                name = f"picture{mimetypes.guess_extension(kind) or '.png'}"
+                stored = await self._store(NewFile(name, kind, content))
+                files += [stored] if stored else []
+                notes += [] if stored else [_NOT_STORED.format("The picture")]
+        return _made_card(files=files, notes=notes)
+
+    async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
+        """Return the card of a text that names files in a container."""
+        files: list[Item] = []
+        notes: list[str] = []
+        links: dict[str, str] = {}
+        # Nobody reads the answer's own stream meanwhile.
+        patience = Timeouts(first_event=self._job.limits.timeouts.idle / 2)
+        deadlines = Deadlines(patience)
+        shown = {file["id"] for file in self._stored.values() if file}
+        for citation in cited:
+            name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
+            stored = await self._fetched(citation, name, deadlines)
+            addresses = addresses_of(text, name)
+            if isinstance(stored, str):
+                notes.append(f"*{stored}*")
+                continue
+            links |= {address: str(stored["url"]) for address in addresses}
+            if stored["type"] == "image":
+                files += [] if stored["id"] in shown else [stored]
+                shown.add(stored["id"])
+            elif not addresses:
+                notes.append(f"[{name}]({stored['url']})")
+        return _made_card(files=files, notes=notes, links=links)
+
+    async def _fetched(
+        self, citation: Item, name: str, deadlines: Deadlines
+    ) -> Item | str:
+        """Return a stored file of a container, or why there is none."""
+        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        try:
+            content = await container_file(
+                self._job.endpoint, self._connections, ids, _MOST_FETCHED, deadlines
+            )
+        except UnreadableAnswer:
+            return _TOO_BIG.format(name)
+        except ResponsesError as error:
+            self._job.asked.log.line("WARNING", f"no container file: {error}")
+            gone = isinstance(error, ApiRefused) and error.setback.status == 404
+            return (_GONE if gone else _NOT_FETCHED).format(name)
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
+            name
+        )
+
+    async def _store(self, file: NewFile) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once."""
+        digest = await asyncio.to_thread(_fingerprint, file.content)
+        if digest not in self._stored:
+            caller, around = self._job.asked.caller, self._job.asked.around
+            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = place if caller.may_have_row else {}
+            user = await user_model(caller.user_id)
+            made = await store_file(around.request, file, saved, user)
+            kind = "image" if file.kind.startswith("image/") else "file"
+            self._stored[digest] = {"type": kind, **made} if made else None
+        return self._stored[digest]
+
+
+def _made_card(**held: object) -> Mapping[str, Any]:
+    return {name: value for name, value in held.items() if value}
+
+
+def _fingerprint(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_data_url(url: str) -> tuple[str, bytes]:
+    """Return the type and the bytes of a picture; no bytes for any other address."""
+    head, _, encoded = url.partition(";base64,")
+    kind = head.removeprefix("data:")
+    if not head.startswith("data:image/"):
+        return kind, b""
+    try:
+        return kind, base64.b64decode(encoded)
+    except ValueError:  # no base64, or not even ASCII
+        return kind, b""
+
+
+# ==== owui_manifold.report: What the log and the person who asks are told of a run.
+
+
+def report_request(job: Job) -> None:
+    """Write that a request is about to be sent; of what it says, nothing."""
+    request, asked = job.request, job.asked
+    asked.log.line(
+        "DEBUG",
+        f"request to {job.endpoint.host}: {request.model}, "
+        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
+        f"{'stream' if request.stream else 'no stream'}, "
+        f"{'background, ' if request.background else ''}"
+        f"{'kept' if job.store else 'not kept'}, "
+        f"{'native events' if asked.caller.host_reads else 'chunks'}",
+    )
+    if missing := _missing(job):
+        told = "left out, not known to the API or not taken by the model: "
+        asked.log.line("DEBUG", told + ", ".join(missing))
+    if asked.valves.writes_audit_log():
+        payload = request.payload()
+        asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
+
+
+def report_note(job: Job, note: Noted) -> None:
+    """Write what was done to get an answer after all."""
+    job.asked.log.line("WARNING", note.sentence)
+
+
+def report_unstored(job: Job) -> None:
+    """Write that later turns will miss something; the answer itself is whole."""
+    job.asked.log.line(
+        "WARNING",
+        "Open WebUI refused to store the items that this chat does not show: later "
+        "turns go on without them. Its database may be locked or full.",
+    )
+
+
+def report_end(job: Job, ended: RunEnded) -> RunEnded:
+    """Write how a run ended; return it with the id of a failure in its sentence."""
+    asked, trace = job.asked, ended.trace
+    if asked.valves.writes_audit_log():
+        asked.log.audit(_audit_end(job, ended))
+    _report_removals(asked, trace.removed)
+    if not ended.ending.is_failure:
+        used = f", {ended.usage.total} tokens" if ended.usage else ""
+        asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+        return ended
+    error = trace.error
+    words = (api_word(word) for word in (error.code, error.type, error.param))
+    code, kind, param = words
+    asked.log.line(
+        "WARNING",
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
+        f"param {param}, request id {trace.request_id}",
+    )
+    ending = ending_for(asked, ended.ending, trace.status)
+    sentence = with_error_id(asked, ending.sentence)
+    return replace(ended, ending=replace(ending, sentence=sentence))
+
+
+def report_refusal(asked: Asked, sentence: str) -> str:
+    """Write why nothing was sent; return the sentence with its id."""
+    asked.log.line("WARNING", f"nothing was sent: {sentence}")
+    return with_error_id(asked, sentence)
+
+
+def with_error_id(asked: Asked, sentence: str) -> str:
+    """Return a sentence with the id under which the log has the lines of the run."""
+    return f"{sentence} (Error id: {asked.log.run_id})"
+
+
+def _missing(job: Job) -> list[str]:
+    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    own, body = job.asked.user_valves, job.asked.body
+    if job.asked.caller.task:
+        return []
+    words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
+    chosen = {name: word for name, word in words.items() if word != "inherit"}
+    return left_out({**chosen, **body}, job.request)
+
+
+def _report_removals(asked: Asked, removed: Mapping[str, int]) -> None:
+    """Write what the API took out of the input; past turns may be meant to leave."""
+    if removed:
+        meant = removed.keys() <= {"turn_boundary"}
+        counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+        told = f"the API left out earlier reasoning of the input: {counts}"
+        asked.log.line("DEBUG" if meant else "WARNING", told)
+
+
+def _audit_end(job: Job, ended: RunEnded) -> str:
+    payload, host = job.request.payload(), job.endpoint.host
+    trace, run_id = ended.trace, job.asked.log.run_id
+    if ended.ending.kind in ("completed", "incomplete"):
+        return audit_success(payload, host, run_id, {"model": trace.model})
+    return audit_error(payload, host, run_id, trace.error, trace.status)
+
+
+_STANDARD_TIERS = (None, "auto", "default")
+
+
+def priced(job: Job, ended: RunEnded) -> RunEnded:
+    """Return the end of a run with its cost, if it is shown and can be known.
+
+    The prices are those of the standard tier; valves that cannot be read leave only a
+    line in the log, because the answer is there.
+    """
+    valves, request = job.asked.valves, job.request
+    own_choice = job.asked.user_valves.SHOW_COST
+    shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
+    if not shown or ended.usage is None:
+        return ended
+    if request.service_tier not in _STANDARD_TIERS:
+        return ended
+    try:
+        own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
+        facts = resolve_overridden(request.model, overrides_of(valves)).facts
+    except InvalidRequest as error:
+        job.asked.log.line("WARNING", str(error))
+        return ended
+    prices = own.get(request.model, facts.prices)
+    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
+
+
+_HOW = (
+    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
+    "and without its reasoning."
+)
+_ADVICE = (
+    " Set Function Calling to Native in the model's advanced parameters, or switch on "
+    "AUTO_NATIVE_TOOLS in the valves of this pipe."
+)
+_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
+
+
+async def legacy_notices(asked: Asked) -> list[str]:
+    """Tell an administrator once of a model that is set so; change it if they wish.
+
+    What a user chose for a chat of their own is left alone.
+    """
+    metadata, lessons = asked.around.metadata, asked.lessons
+    params = metadata.get("params")
+    way = params.get("function_calling") if isinstance(params, Mapping) else None
+    if asked.caller.task or way != "legacy":
+        return []
+    model_id = str(metadata.get("model_id") or asked.caller.host_model)
+    row = await legacy_model(model_id)
+    if row is None:
+        return []
+    changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    notice = _HOW + (_DONE if changed else _ADVICE)
+    if lessons.is_news(f"log: {model_id}: {notice}"):
+        asked.log.line("WARNING", f"{model_id}: {notice}")
+    is_shown = asked.caller.is_admin and lessons.is_news(f"chat: {model_id}: {notice}")
+    return [notice] if is_shown else []
+
+
+def remote_notices(job: Job) -> list[str]:
+    """Write what is wrong with the servers to the log; return what this chat shows.
+
+    Only administrators are shown anything. What keeps a server out is told at every
+    answer, what of one is not sent once to the log and once in a chat.
+    """
+    asked = job.asked
+    if asked.caller.task or job.before:
+        return []
+    servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
+    is_news, is_admin = asked.lessons.is_news, asked.caller.is_admin
+    shown = [*servers.complaints] if is_admin else []
+    written = [*servers.complaints]
+    for note in servers.notes:
+        written += [note] if is_news(f"log: {note}") else []
+        shown += [note] if is_admin and is_news(f"chat: {note}") else []
+    for line in written:
+        asked.log.line("WARNING", line)
+    return shown
+
+
+async def notices_of(job: Job) -> list[str]:
+    """Return the sentences to show; tasks and later rounds of tools have none."""
+    asked = job.asked
+    if asked.caller.task or job.before:
+        return []
+    retirement = retirement_notice(model_of(asked), utc_today())
+    return [
+        *job.notices,
+        *([retirement] if retirement else []),
+        *remote_notices(job),
+        *await legacy_notices(asked),
+        *(_mistakes(job) if asked.caller.is_admin else []),
+    ]
+
+
+def _mistakes(job: Job) -> list[str]:
+    """Return what an administrator has to put right."""
+    asked = job.asked
+    other = is_of_another_version(asked.around.metadata)
+    found = [permission_complaint(asked.valves), OTHER_VERSION if other else ""]
+    return [sentence for sentence in found if sentence]
+
+
+# ==== owui_manifold.answer: A job, run: each event of the answer, with the marker of what was kept for it.
+
+Told = tuple[ShownEvent, str]
+_Run = AsyncGenerator[tuple[RunEvent, str], None]
+
+
+async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]:
+    """Run `job` and yield its events.
+
+    A marker comes with the first growth of a text, with the end of a remark, or with
+    the end of the run, and only after the host was asked to store what it names; what
+    the answer itself is to hold comes in front of the event.
+    """
+    async with aclosing(_told_with_markers(job, connections)) as events:
+        carrying = _carrying(job)
+        async for event, line in events:
+            index = event.index if isinstance(event, Grew | ItemEnded) else None
+            for kept in job.store.unshown() if job.store else ():
+                yield replace(kept, index=index), ""
+            carried = carrying.feed(event) if carrying else None
+            if carried:
+                yield carried, ""
+            yield event, line
+
+
+def _carrying(job: Job) -> Carrying | None:
+    """Return what collects the turns, for a chat without a row that the host reads."""
+    asked = job.asked
+    remembers = asked.valves.remembers_reasoning() and not asked.caller.task
+    if job.store or not asked.caller.host_reads or not remembers:
+        return None
+    return Carrying(job.origin, new_ulid, asked.known_sources)
+
+
+async def _told_with_markers(job: Job, connections: Connections) -> _Run:
+    """Run `job` and yield its events with their markers."""
+    pending = job.before.pending if job.before else ()
+    keeping = Keeping(_author(job), _new_record, pending, job.asked.known_sources)
+    marked = set[str]()
+    report_request(job)
+    for notice in await notices_of(job):
+        yield Noted(notice), ""
+    made = MadeFiles(job, connections)
+    events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
+    async with aclosing(events):
+        async for arrived in events:
+            match event := await made.stored(arrived):
+                case None:
+                    continue
+                case Noted():
+                    job = await _learn(job, event)
+                    yield event, ""
+                case RunEnded():
+                    await _stored_marker(job, keeping.closing(event.output), marked)
+                    record = _end(job, keeping, event)
+                    line = await _stored_marker(job, record, marked)
+                    if job.store and not await job.store.write_rest():
+                        report_unstored(job)
+                    yield priced(job, report_end(job, event)), line
+                case _:
+                    record = keeping.feed(event)
+                    yield event, await _stored_marker(job, record, marked)
+
+
+def _author(job: Job) -> Author:
+    caller, remembers = job.asked.caller, job.asked.valves.remembers_reasoning()
+    return Author(
+        caller.host_model,
+        caller.message_id,
+        job.origin,
+        remembers,
+        cites=bool(job.request.tools and any(map(is_search, job.request.tools))),
+    )
+
+
+def _new_record() -> tuple[str, int]:
+    return new_ulid(), unix_seconds()
+
+
+async def _learn(job: Job, note: Noted) -> Job:
+    """Keep what a refusal taught, so that no later request runs into it.
+
+    Returns the job as it goes on: the next round of tools begins with what is sent
+    now.
+    """
+    report_note(job, note)
+    job.asked.lessons.note(job.endpoint, note.cause)
+    if note.cause != "reasoning":
+        return job
+    if job.store:
+        await job.store.bury_reasoning()
+    rest = [item for item in job.request.input if not is_bound(item)]
+    return replace(job, request=job.request.model_copy(update={"input": rest}))
+
+
+def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
+    """Hand the round over to the host's tools, or return the record that is left."""
+    asked = job.asked
+    delegates = not job.runs_calls and asked.caller.host_reads
+    is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
+    if not (delegates and asked.state and is_open):
+        return keeping.rest()
+    within_run = asked.valves.carries_reasoning()
+    received = tuple(given_back(ended.output, with_reasoning=within_run))
+    sent = tuple(job.request.input)
+    ended_round = Round(
+        *(sent, received, tuple(keeping.pending), keeping.cited),
+        job.request.instructions or "",
+    )
+    remember_round(asked.state, asked.caller.message_id, ended_round)
+    return None
+
+
+async def _stored_marker(job: Job, record: Record | None, marked: set[str]) -> str:
+    """Store `record`; return its marker unless it is among the `marked` already."""
+    if record is None or job.store is None:
+        return ""
+    await job.store.write(record)
+    is_new = record.ulid not in marked
+    marked.add(record.ulid)
+    return marker(record.kind, record.ulid) if is_new and job.store.marks else ""
+
+
+# ==== owui_manifold.models: The models that the pipe lists.
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
@@ -13125,11 +12472,54 @@ class Listing:
             return  # what was known stays
 
 
-# owui_manifold.checkup ================================================================
-# The set-up, tried out: what works, what does not, what to do.
-#
-# An administrator sends `/check` to any model of the pipe; the answer is made here, from
-# small requests like those of a chat.
+_AUTO = "auto"
+
+
+def offered_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use. A name that an
+    administrator wrote stays, whatever the server says: it fails at use.
+    """
+    overrides = _overrides(valves)
+    names: list[str] = []
+    for entry in valves.MODEL_ID.split(","):
+        name = entry.strip()
+        names += _newest(valves, listing, connections) if name == _AUTO else [name]
+    listed = dict.fromkeys(name for name in names if name)
+    return {name: resolve_overridden(name, overrides) for name in listed}
+
+
+def listed_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
+    """Return the models that the administrator wrote into MODEL_ID."""
+    names = [name.strip() for name in valves.MODEL_ID.split(",")]
+    written = dict.fromkeys(name for name in names if name not in ("", _AUTO))
+    return [resolve_overridden(name, overrides) for name in written]
+
+
+def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
+    today = utc_today().isoformat()
+    usable = None
+    if valves.FETCH_MODELS:
+        try:
+            usable = listing.usable(endpoint_of(valves), connections)
+        except ResponsesError:
+            usable = None  # without a key there is nothing to ask
+    # A server whose list holds none of ours, as Azure's, does not tell what it serves.
+    return newest_models(today, usable) or newest_models(today)
+
+
+def _overrides(valves: Valves) -> Overrides:
+    """Return what the administrator says of models; the chat tells of a mistake."""
+    try:
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        return {}
+
+
+# ==== owui_manifold.checkup: The `/check` command: what an administrator's set-up can do.
 
 CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
@@ -13239,60 +12629,6 @@ def _finding(sign: str, what: str, sentence: str) -> str:
     return f"- {sign} **{what}**: {sentence}"
 
 
-# owui_manifold.offered_models =========================================================
-# The models that the pipe lists, answered from memory: every page load asks.
-
-_AUTO = "auto"
-
-
-def offered_models(
-    valves: Valves, listing: Listing, connections: Connections
-) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_ID by the names that are listed, in their order.
-
-    `auto` stands for the newest of each family that the key can use. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
-    """
-    overrides = _overrides(valves)
-    names: list[str] = []
-    for entry in valves.MODEL_ID.split(","):
-        name = entry.strip()
-        names += _newest(valves, listing, connections) if name == _AUTO else [name]
-    listed = dict.fromkeys(name for name in names if name)
-    return {name: resolve_overridden(name, overrides) for name in listed}
-
-
-def listed_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
-    """Return the models that the administrator wrote into MODEL_ID."""
-    names = [name.strip() for name in valves.MODEL_ID.split(",")]
-    written = dict.fromkeys(name for name in names if name not in ("", _AUTO))
-    return [resolve_overridden(name, overrides) for name in written]
-
-
-def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
-    today = utc_today().isoformat()
-    usable = None
-    if valves.FETCH_MODELS:
-        try:
-            usable = listing.usable(endpoint_of(valves), connections)
-        except ResponsesError:
-            usable = None  # without a key there is nothing to ask
-    # A server whose list holds none of ours, as Azure's, does not tell what it serves.
-    return newest_models(today, usable) or newest_models(today)
-
-
-def _overrides(valves: Valves) -> Overrides:
-    """Return what the administrator says of models; the chat tells of a mistake."""
-    try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        return {}
-
-
-# owui_manifold.check_job ==============================================================
-# When a message asks for a check of the set-up, and what is checked.
-
-
 def is_checkup(asked: Asked) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     messages = messages_of(asked.body)
@@ -13317,54 +12653,7 @@ async def checkup_of(
             yield event, ""
 
 
-# owui_manifold.task_job ===============================================================
-# What a title, tags or the like come to: a small request, without tools or memory.
-
-_NOT_FOR_TASKS = frozenset(
-    {
-        *("reasoning", "reasoning_effort", "reasoning_summary"),
-        *("text", "verbosity", "response_format", "json_schema"),
-        *("tools", "tool_choice", "parallel_tool_calls"),
-    }
-)
-"""What a person or a workspace model asks of an answer, which a title is none of."""
-
-
-def prepare_task(asked: Asked) -> Job:
-    """Return the job for a title, tags or the like; raises InvalidRequest."""
-    require_floor()
-    endpoint = asked_endpoint(asked)
-    model = _task_model(asked, endpoint)
-    messages = task_messages(messages_of(asked.body))
-    instructions, stretches = read_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(asked.caller.task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(stretches, {}, None)
-    request = build_request(model, instructions, items, body, settings)
-    origin = origin_at(model.family, endpoint)
-    limits = limits_of(asked.valves, tools_ran=False)
-    return Job(asked, request, endpoint, origin, limits)
-
-
-def _task_model(asked: Asked, endpoint: Endpoint) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
-
-    Another server than OpenAI's need not have the model of the default.
-    """
-    wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
-    chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return resolve_overridden(wanted, overrides_of(valves))
-    return model_of(asked)
-
-
-# owui_manifold.pipe ===================================================================
-# The story of a request, from Open WebUI's call to the last chunk.
+# ==== owui_manifold.pipe: The story of a request, from Open WebUI's call to the last chunk.
 
 _MOST_SYNC_TOOLS = 16
 """Threads for tools that are not coroutines; one that hangs keeps its thread."""

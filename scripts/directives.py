@@ -15,9 +15,9 @@ from textwrap import wrap
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "pipes"))
 
-from owui_chat.directives import words_digest  # noqa: E402 - the path first
+from owui_chat.input.directives import words_digest  # noqa: E402 - the path first
 
-TABLE = ROOT / "pipes/owui_chat/directive_words.py"
+TABLE = ROOT / "pipes/owui_chat/input/directive_words.py"
 CHUNKS = ".venv/hosts/open-webui-*/lib/*/site-packages/open_webui/frontend/_app"
 WISHES = {"DETAILED": "Add Details", "CONCISE": "More Concise"}
 _MODULE = '''\

@@ -13,8 +13,8 @@ from gpt5_agent.thoughts import answer_text
 from openai_responses.endings import CUT, Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call
-from openai_responses.run_events import CallAnswered, RunEnded, RunEvent
-from openai_responses.transport import Connections
+from openai_responses.loop.events import CallAnswered, RunEnded, RunEvent
+from openai_responses.transport.connections import Connections
 from run_sample import call, run_of
 
 Json = dict[str, Any]

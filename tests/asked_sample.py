@@ -5,12 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
-from owui_manifold.caller import Caller
-from owui_manifold.host_tools import Surroundings
-from owui_manifold.job import Asked
-from owui_manifold.learned import Lessons
+from owui_manifold.config import Lessons, secrets_of
+from owui_manifold.context import Asked, Caller, Surroundings
 from owui_manifold.log import RunLog
-from owui_manifold.settings import secrets_of
 from owui_manifold.valves import UserValves, Valves
 from simulator import Simulator
 

@@ -15,8 +15,8 @@ from gpt5_agent.events import AgentEvent
 from gpt5_agent.views import HostView
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output
-from openai_responses.models import resolve_model
-from openai_responses.origin import origin_at
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.replay import origin_at
 
 Json = dict[str, Any]
 Answerer = Callable[[str, Json], str]

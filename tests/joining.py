@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import groupby
 
-from openai_responses.run_events import Grew, RunEvent
+from openai_responses.loop.events import Grew, RunEvent
 
 
 def joined(events: Iterable[RunEvent]) -> list[RunEvent]:

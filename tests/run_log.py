@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from openai_responses.items import item_type
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     CallAnswered,
     Cited,
     Grew,

@@ -6,22 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from openai_responses.endings import (
-    CUT,
-)
+from openai_responses.clock import encode_ulid
+from openai_responses.endings import CUT
 from openai_responses.errors import MalformedEvent
-from openai_responses.event_reader import parse_event
-from openai_responses.events import (
-    Delta,
-    ItemAdded,
-    ItemDone,
-    ResponseEnded,
-    StreamEvent,
-)
-from openai_responses.items import Item, is_call, item_type, open_calls
-from openai_responses.origin import Origin
-from openai_responses.remote_calls import is_approval_request
-from openai_responses.run_events import (
+from openai_responses.items import Item, is_call, item_texts, item_type, open_calls
+from openai_responses.loop.events import (
     CallAnswered,
     Grew,
     ItemEnded,
@@ -29,18 +18,23 @@ from openai_responses.run_events import (
     RunEnded,
     RunEvent,
 )
-from openai_responses.sse import EventStreamDecoder
-from openai_responses.texts import item_texts
-from openai_responses.toolset import failed_answer, output_of
-from openai_responses.turn import Turn
-from openai_responses.ulids import encode_ulid
-from owui_chat.keeping import Author, Keeping
-from owui_chat.kept_cards import Kept
-from owui_chat.markers import marker
-from owui_chat.native import (
-    NativeView,
+from openai_responses.loop.response import Turn
+from openai_responses.loop.tools import failed_answer, output_of
+from openai_responses.requests.replay import Origin, is_approval_request
+from openai_responses.transport.stream import (
+    Delta,
+    EventStreamDecoder,
+    ItemAdded,
+    ItemDone,
+    ResponseEnded,
+    StreamEvent,
+    parse_event,
 )
-from owui_chat.stored import Record, write_records
+from owui_chat.render.native import NativeView
+from owui_chat.storage.markers import marker
+from owui_chat.storage.output_carrier import Kept
+from owui_chat.storage.recorder import Author, Keeping
+from owui_chat.storage.records import Record, write_records
 
 STREAMS = Path(__file__).parent / "streams"
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))

@@ -1,13 +1,12 @@
 """Runs against a server, for tests that ask what is reported of them."""
 
-from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Endpoint
-from openai_responses.exchange import Limits
-from openai_responses.request import ResponsesRequest
-from openai_responses.retries import RetryPolicy
-from openai_responses.run import run
-from openai_responses.run_events import Noted, RunEnded, RunEvent
-from openai_responses.transport import Connections
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import Noted, RunEnded, RunEvent
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.run import run
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.connections import Connections, Timeouts
 from simulator import Simulator
 from upstream import Answerer, Upstream
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import directives
-from owui_chat.directives import words_digest
+from owui_chat.input.directives import words_digest
 
 CHUNK = 'const a={"Add Details":"D\\u00e9tails","More Concise":"","More":x};'
 

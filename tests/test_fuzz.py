@@ -16,28 +16,27 @@ from hypothesis import strategies as st
 
 import wire_events as wire
 from mutations import TooLong, mutated, spoilt, within
-from openai_responses.endings import (
-    CUT,
-)
+from openai_responses.endings import CUT
 from openai_responses.errors import InvalidRequest, MalformedEvent
-from openai_responses.event_reader import parse_event
-from openai_responses.events import joined_deltas
 from openai_responses.items import Item, message_text
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
     RunEnded,
     RunEvent,
 )
-from openai_responses.sse import EventStreamDecoder
-from openai_responses.turn import Turn
-from owui_chat.chunks import ChunkView
-from owui_chat.completion import completion
-from owui_chat.history import build_input
-from owui_chat.markers import Marked, marker, split_at_markers, without_markers
+from openai_responses.loop.response import Turn
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    joined_deltas,
+    parse_event,
+)
+from owui_chat.input.history import build_input
 from owui_chat.messages import read_messages
-from owui_chat.stored import message_key, read_records, write_records
+from owui_chat.render.completions import ChunkView, completion
+from owui_chat.storage.markers import Marked, marker, split_at_markers, without_markers
+from owui_chat.storage.records import message_key, read_records, write_records
 from run_sample import ORIGIN, STREAMS, TRANSCRIPTS, call, message, reasoning, tell
 
 Json = dict[str, Any]

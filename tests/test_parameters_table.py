@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from asked_sample import asked_of, chat
-from openai_responses.parameters import read_parameters
-from openai_responses.request import ResponsesRequest
-from owui_manifold.chat_job import prepare_chat
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.parameters import read_parameters
+from owui_manifold.chat import prepare_chat
 from owui_manifold.valves import UserValves, Valves
 from stand_in_host import StandInHost
 

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from openai_responses.calls import run_calls
 from openai_responses.items import Item
-from openai_responses.toolset import ToolAnswer, Toolset
+from openai_responses.loop.tools import ToolAnswer, Toolset, run_calls
 
 Json = dict[str, Any]
 Function = Callable[[Json], Awaitable[str]]

@@ -4,9 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from openai_responses.event_reader import parse_event
-from openai_responses.events import StreamEvent
-from openai_responses.sse import ServerSentEvent
+from openai_responses.transport.stream import ServerSentEvent, StreamEvent, parse_event
 
 Item = dict[str, Any]
 Event = dict[str, Any]

@@ -21,7 +21,7 @@ from gpt5_agent.transcript import Transcript
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item, is_call
-from openai_responses.run_events import Noted, RunEnded, TurnEnded
+from openai_responses.loop.events import Noted, RunEnded, TurnEnded
 
 
 class Agent:

@@ -5,8 +5,8 @@ from typing import Any
 
 from gpt5_agent.events import Metadata, SourceGiven, StepEnded, StepStarted
 from gpt5_agent.steps import step_line
-from openai_responses.run_events import CallAnswered
-from owui_chat.host_chunks import Chunk, host_event, source_chunk
+from openai_responses.loop.events import CallAnswered
+from owui_chat.render.chunks import Chunk, host_event, source_chunk
 
 
 def metadata_keys(metadata: Metadata | None) -> dict[str, Any]:

@@ -20,18 +20,17 @@ from gpt5_agent.strategy import run_agent
 from gpt5_agent.task import task_request
 from gpt5_agent.views import HostView
 from gpt5_agent.workbench import Workbench, server_secrets, servers_of
-from openai_responses.clock import monotonic_seconds, unix_seconds
+from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
 from openai_responses.errors import ResponsesError
-from openai_responses.models import resolve_model
-from openai_responses.origin import origin_at
+from openai_responses.loop.events import RunEnded
+from openai_responses.loop.run import run
+from openai_responses.models.resolve import resolve_model
 from openai_responses.redaction import error_place
-from openai_responses.run import run
-from openai_responses.run_events import RunEnded
-from openai_responses.transport import Connections
-from openai_responses.ulids import new_ulid
-from owui_chat.completion import completion_text
-from owui_chat.host_chunks import Chunk, error_chunk
-from owui_chat.tasks import task_result
+from openai_responses.requests.replay import origin_at
+from openai_responses.transport.connections import Connections
+from owui_chat.input.tasks import task_result
+from owui_chat.render.chunks import Chunk, error_chunk
+from owui_chat.render.completions import completion_text
 
 DONE = "data: [DONE]"
 

@@ -7,13 +7,12 @@ from typing import Any
 from gpt5_agent.events import Metadata
 from gpt5_agent.policy import PolicyStyle
 from gpt5_agent.ports import Guide, Tool
-from openai_responses.approvals import Approver
 from openai_responses.endpoint import Endpoint
-from openai_responses.exchange import Limits
-from openai_responses.models import ModelPrices
-from openai_responses.request import Settings
-from openai_responses.toolset import CallLimits
-from openai_responses.transport import Connections
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.tools import Approver, CallLimits
+from openai_responses.models.resolve import ModelPrices
+from openai_responses.requests.build import Settings
+from openai_responses.transport.connections import Connections
 
 _MOST_ITERATIONS = 30
 

@@ -11,10 +11,14 @@ from gpt5_agent.guard import Guard, GuardedTools, parsed_arguments
 from gpt5_agent.ledger import Ledger
 from gpt5_agent.meant_calls import DISPATCHER, meant_call
 from gpt5_agent.preparation import Prepared
-from openai_responses.approvals import Approval
-from openai_responses.calls import run_calls
 from openai_responses.items import Item
-from openai_responses.toolset import ToolAnswer, Toolset, failed_answer
+from openai_responses.loop.tools import (
+    Approval,
+    ToolAnswer,
+    Toolset,
+    failed_answer,
+    run_calls,
+)
 
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 

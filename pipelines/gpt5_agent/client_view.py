@@ -14,10 +14,9 @@ from gpt5_agent.events import (
 from gpt5_agent.thoughts import Thoughts
 from openai_responses.endings import CUT
 from openai_responses.items import Item
-from openai_responses.run_events import CallAnswered, ItemEnded, RunEnded, RunEvent
-from owui_chat.chunks import ChunkView
-from owui_chat.completion import completion
-from owui_chat.host_chunks import Chunk
+from openai_responses.loop.events import CallAnswered, ItemEnded, RunEnded, RunEvent
+from owui_chat.render.chunks import Chunk
+from owui_chat.render.completions import ChunkView, completion
 
 
 class PlainView:

@@ -15,7 +15,7 @@ from gpt5_agent.guard import parsed_arguments
 from gpt5_agent.harm import security_warning
 from gpt5_agent.memory import Message
 from openai_responses.items import Item
-from openai_responses.json_texts import typed_object
+from openai_responses.json_input import typed_object
 
 MOST_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""

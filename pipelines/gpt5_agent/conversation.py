@@ -25,7 +25,7 @@ from gpt5_agent.strategy import STRATEGIES
 from gpt5_agent.terminal import Terminal, Typed
 from gpt5_agent.valves import Valves
 from openai_responses.errors import InvalidRequest
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections
 from toolbox.tool_servers import NamedServers, ToolServers
 
 _TOKEN = "GPT5_AGENT_TOKEN"

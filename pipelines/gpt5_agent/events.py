@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from openai_responses.items import Item
-from openai_responses.run_events import RunEvent
-from openai_responses.usage import Usage
+from openai_responses.loop.events import RunEvent
+from openai_responses.models.usage import Usage
 
 State = Literal[
     "thinking",

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from openai_responses.arguments import argument_complaint, without_nulls
 from openai_responses.items import Item, item_type
-from openai_responses.toolset import CallableTools, ToolAnswer
+from openai_responses.loop.arguments import argument_complaint, without_nulls
+from openai_responses.loop.tools import CallableTools, ToolAnswer
 
 FAILED = "tool invoke error: failed to execute tool"
 REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"

@@ -7,9 +7,8 @@ from typing import Any
 
 from gpt5_agent.asked import AgentLimits
 from gpt5_agent.events import Metadata
-from openai_responses.models import ModelPrices
-from openai_responses.prices import cost_of_run
-from openai_responses.usage import Usage, add_usage
+from openai_responses.models.resolve import ModelPrices
+from openai_responses.models.usage import Usage, add_usage, cost_of_run
 
 _MOST_ROUNDS = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "

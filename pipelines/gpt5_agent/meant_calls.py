@@ -1,7 +1,7 @@
 """The tool that a call is for, where the host passes the call on to another."""
 
 from openai_responses.items import Item
-from openai_responses.json_texts import typed_object
+from openai_responses.json_input import typed_object
 
 DISPATCHER = "call_tool"
 """The host's own tool for those whose definitions it holds back."""

@@ -9,7 +9,7 @@ from gpt5_agent.ports import Tool
 from gpt5_agent.results import tool_answer
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.toolset import ToolAnswer
+from openai_responses.loop.tools import ToolAnswer
 
 
 class PortTools:

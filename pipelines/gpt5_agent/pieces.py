@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpt5_agent.thinking import Span, ThinkReader, think_spans
 from openai_responses.items import Item, message_text
-from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
+from openai_responses.loop.events import Grew, ItemEnded, ItemStarted, RunEvent
 
 
 @dataclass(slots=True)

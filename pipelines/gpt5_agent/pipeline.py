@@ -19,8 +19,8 @@ from gpt5_agent.caller import CONTEXT_KEY, agent_context, read_caller
 from gpt5_agent.settings import Question
 from gpt5_agent.valves import Valves
 from gpt5_agent.workbench import Workbench
-from openai_responses.transport import Connections
-from owui_chat.host_chunks import error_chunk
+from openai_responses.transport.connections import Connections
+from owui_chat.render.chunks import error_chunk
 
 _STRATEGIES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",

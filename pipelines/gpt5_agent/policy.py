@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from openai_responses.json_texts import typed_object
+from openai_responses.json_input import typed_object
 
 PolicyStyle = Literal["full", "lean", "auto"]
 
@@ -74,7 +74,7 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or any other text,
     which is added as it is.
     """
-    changed = read_overrides(prompt_policy_overrides)
+    changed = read_policy_overrides(prompt_policy_overrides)
     texts = _FULL if style == "full" else _LEAN
     blocks = [_wrapped(changed.get(key, texts[key]), tag) for key, tag in TAGS.items()]
     instruction = base_instruction.strip() or NO_INSTRUCTION
@@ -82,7 +82,7 @@ def build_system_instruction(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def read_overrides(text: str) -> dict[str, str]:
+def read_policy_overrides(text: str) -> dict[str, str]:
     """Return what overrides change, by key; keys that nobody knows are left out."""
     if not text.strip():
         return {}

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from gpt5_agent.events import NewMessage, State, ToolCallRequested
 from openai_responses.items import Item
-from openai_responses.run_events import RunEnded, RunEvent
+from openai_responses.loop.events import RunEnded, RunEvent
 
 
 class UserInterface(Protocol):

@@ -14,20 +14,18 @@ from gpt5_agent.policy import build_system_instruction, settled_style
 from gpt5_agent.rounds import Earlier, Style, read_earlier, settled_in_chat
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.models import ResolvedModel, resolve_model
-from openai_responses.origin import Origin, origin_at
-from openai_responses.replay import given_back
-from openai_responses.request import ResponsesRequest, build_request
-from openai_responses.tool_names import ToolNames
-from openai_responses.tools import (
+from openai_responses.models.resolve import ResolvedModel, resolve_model
+from openai_responses.requests.build import ResponsesRequest, build_request
+from openai_responses.requests.replay import Origin, given_back, origin_at
+from openai_responses.requests.tools import (
+    ToolNames,
     merged_tools,
     responses_tool_choice,
     responses_tools,
 )
-from owui_chat.carried import with_records
-from owui_chat.details import carried_turns
-from owui_chat.history import build_input
+from owui_chat.input.history import build_input
 from owui_chat.messages import read_messages
+from owui_chat.storage.details_carrier import carried_turns, with_records
 
 
 @dataclass(frozen=True, slots=True)

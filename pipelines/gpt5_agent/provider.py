@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from gpt5_agent.ports import Generation
 from gpt5_agent.thoughts import answer_text
 from openai_responses.endpoint import Endpoint
-from openai_responses.exchange import Limits
 from openai_responses.items import Item, is_call, is_reasoning
-from openai_responses.request import ResponsesRequest
-from openai_responses.retries import RetryPolicy
-from openai_responses.run import run
-from openai_responses.run_events import Noted, RunEnded, RunEvent
-from openai_responses.transport import Connections
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import Noted, RunEnded, RunEvent
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.run import run
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.connections import Connections
 
 
 @dataclass(frozen=True, slots=True)

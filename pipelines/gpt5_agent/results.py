@@ -14,7 +14,7 @@ from typing import Any
 
 from gpt5_agent.files import LARGEST_FILE
 from openai_responses.errors import InvalidRequest
-from openai_responses.toolset import ToolAnswer
+from openai_responses.loop.tools import ToolAnswer
 
 IMAGE_SENT = "image generated and sent to user. Tell user to review it now."
 

@@ -18,10 +18,10 @@ from gpt5_agent.guard import FAILED
 from gpt5_agent.ledger import read_noted_usage
 from gpt5_agent.memory import Message, begins_turn
 from openai_responses.items import Item, is_call
-from openai_responses.json_texts import typed_object
-from openai_responses.origin import Origin
-from openai_responses.usage import Usage, add_usage
-from owui_chat.details import CarriedTurn, carried_turns
+from openai_responses.json_input import typed_object
+from openai_responses.models.usage import Usage, add_usage
+from openai_responses.requests.replay import Origin
+from owui_chat.storage.details_carrier import CarriedTurn, carried_turns
 
 Style = Literal["full", "lean"]
 

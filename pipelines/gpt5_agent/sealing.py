@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_texts import typed_object
+from openai_responses.json_input import typed_object
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 """How a secret is entered, in the words that the valves say it with."""

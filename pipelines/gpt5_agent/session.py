@@ -19,11 +19,11 @@ from gpt5_agent.ports import UserInterface
 from gpt5_agent.reporting import report
 from gpt5_agent.strategy import MakeProvider, responses_provider, run_agent
 from openai_responses.items import is_call, item_type, message_text
-from openai_responses.models import resolve_model
-from openai_responses.origin import origin_at
-from openai_responses.run_events import CallAnswered
-from owui_chat.chunks import chat_tool_call
-from owui_chat.details import turn_details
+from openai_responses.loop.events import CallAnswered
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.replay import origin_at
+from owui_chat.render.completions import chat_tool_call
+from owui_chat.storage.details_carrier import turn_details
 
 
 class Session:

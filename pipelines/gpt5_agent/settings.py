@@ -12,18 +12,16 @@ from gpt5_agent.ports import Tool
 from gpt5_agent.presets import find_guide
 from gpt5_agent.sealing import revealed
 from gpt5_agent.valves import Valves, within
-from openai_responses.approvals import Approver, read_rules
-from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Endpoint, Network, proxy_secrets
 from openai_responses.errors import InvalidRequest
-from openai_responses.exchange import Limits
-from openai_responses.json_texts import typed_texts
-from openai_responses.parameters import read_bool
+from openai_responses.json_input import typed_texts
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.tools import Approver, CallLimits, read_rules
 from openai_responses.redaction import header_secrets
-from openai_responses.request import Settings
-from openai_responses.retries import RetryPolicy
-from openai_responses.toolset import CallLimits
-from openai_responses.transport import Connections
+from openai_responses.requests.build import Settings
+from openai_responses.requests.parameters import read_bool
+from openai_responses.transport.connections import Connections, Timeouts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from openai_responses.items import Item, is_call
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     CallAnswered,
     Cited,
     Grew,

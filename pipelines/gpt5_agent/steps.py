@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from gpt5_agent.events import StepEnded, StepKind, StepStarted
-from openai_responses.usage import Usage
+from openai_responses.models.usage import Usage
 
 
 class Steps:

@@ -24,8 +24,8 @@ from gpt5_agent.provider import ProviderConfig, ResponsesProvider
 from gpt5_agent.thoughts import answer_text
 from openai_responses.endings import ending_of_exception
 from openai_responses.errors import ResponsesError
-from openai_responses.models import resolve_model
-from openai_responses.run_events import RunEnded
+from openai_responses.loop.events import RunEnded
+from openai_responses.models.resolve import resolve_model
 
 STRATEGIES = ("gpt5_function_calling", "gpt5_react")
 

@@ -1,11 +1,11 @@
 """The request for a small task of the host: a title, tags, follow-up questions."""
 
 from gpt5_agent.asked import AgentAsked
-from openai_responses.models import resolve_model
-from openai_responses.request import ResponsesRequest, Settings, build_request
-from owui_chat.history import build_input
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from owui_chat.input.history import build_input
+from owui_chat.input.tasks import task_format, task_messages
 from owui_chat.messages import read_messages
-from owui_chat.tasks import task_format, task_messages
 
 _NOT_FOR_TASKS = (
     "tools",

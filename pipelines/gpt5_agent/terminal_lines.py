@@ -16,7 +16,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.thoughts import Thoughts
 from openai_responses.items import Item, is_call, is_reasoning
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     CallAnswered,
     ItemEnded,
     Noted,

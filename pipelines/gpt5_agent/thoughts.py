@@ -19,7 +19,7 @@ from dataclasses import replace
 from gpt5_agent.pieces import ShownMessage, thought_item
 from gpt5_agent.thinking import think_spans
 from openai_responses.items import Item, is_call, item_type, message_text
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     CallAnswered,
     Cited,
     Grew,

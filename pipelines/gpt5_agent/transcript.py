@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from openai_responses.items import Item
-from openai_responses.replay import given_back
-from openai_responses.run_events import CallAnswered, ItemEnded, ItemStarted
-from openai_responses.toolset import ToolAnswer, output_of
+from openai_responses.loop.events import CallAnswered, ItemEnded, ItemStarted
+from openai_responses.loop.tools import ToolAnswer, output_of
+from openai_responses.requests.replay import given_back
 
 
 class Transcript:

@@ -33,12 +33,12 @@ from gpt5_agent.reporting import report
 from gpt5_agent.thoughts import Thoughts
 from openai_responses.endings import CUT
 from openai_responses.items import is_reasoning
-from openai_responses.origin import Origin
-from openai_responses.run_events import CallAnswered, RunEnded, RunEvent
-from owui_chat.completion import completion
-from owui_chat.details import turn_details
-from owui_chat.host_chunks import Chunk, error_chunk, host_event
-from owui_chat.native import NativeView
+from openai_responses.loop.events import CallAnswered, RunEnded, RunEvent
+from openai_responses.requests.replay import Origin
+from owui_chat.render.chunks import Chunk, error_chunk, host_event
+from owui_chat.render.completions import completion
+from owui_chat.render.native import NativeView
+from owui_chat.storage.details_carrier import turn_details
 
 
 class HostView:

@@ -16,7 +16,7 @@ LARGEST_ANSWER = 8 * 1024 * 1024
 _LARGEST_SCHEMA = 50_000
 _DEEPEST_SCHEMA = 40
 _LONGEST_DESCRIPTION = 4_000
-_LONGEST_NAME = 64
+_LONGEST_TOOL_NAME = 64
 _SHORTEST_HIDDEN = 6
 _BARRED = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -68,7 +68,7 @@ async def in_time(work: Awaitable[_Got], seconds: float, name: str) -> _Got:
 
 def remote_tool(label: str, spec: RemoteSpec, run: Execute) -> RemoteTool:
     """Return a tool under the name of its server and its own."""
-    name = _BARRED.sub("_", f"{label}_{spec.own_name}")[:_LONGEST_NAME]
+    name = _BARRED.sub("_", f"{label}_{spec.own_name}")[:_LONGEST_TOOL_NAME]
     description = shortened(spec.description, _LONGEST_DESCRIPTION)
     return RemoteTool(name, description, spec.args, run)
 
@@ -80,7 +80,7 @@ def with_own_names(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
         name, number = tool.name, 1
         while name in found:
             number += 1
-            name = f"{tool.name[: _LONGEST_NAME - 4]}_{number}"
+            name = f"{tool.name[: _LONGEST_TOOL_NAME - 4]}_{number}"
         found[name] = replace(tool, name=name)
     return tuple(found.values())
 

@@ -4,24 +4,21 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
-from openai_responses.clock import unix_seconds
-from openai_responses.hosted import is_search
-from openai_responses.items import is_bound, open_calls
-from openai_responses.replay import given_back
-from openai_responses.run import run
-from openai_responses.run_events import Grew, ItemEnded, Noted, RunEnded, RunEvent
-from openai_responses.transport import Connections
-from openai_responses.ulids import new_ulid
-from owui_chat.carrying import Carrying
-from owui_chat.keeping import Author, Keeping
-from owui_chat.kept_cards import ShownEvent
-from owui_chat.markers import marker
-from owui_chat.stored import Record
-from owui_manifold.job import Job
-from owui_manifold.made_files import MadeFiles
-from owui_manifold.notices import notices_of
-from owui_manifold.pricing import priced
+from openai_responses.clock import new_ulid, unix_seconds
+from openai_responses.items import is_bound, is_search, open_calls
+from openai_responses.loop.events import Grew, ItemEnded, Noted, RunEnded, RunEvent
+from openai_responses.loop.run import run
+from openai_responses.requests.replay import given_back
+from openai_responses.transport.connections import Connections
+from owui_chat.storage.markers import marker
+from owui_chat.storage.output_carrier import ShownEvent
+from owui_chat.storage.recorder import Author, Carrying, Keeping
+from owui_chat.storage.records import Record
+from owui_manifold.artifacts import MadeFiles
+from owui_manifold.chat import Job
 from owui_manifold.report import (
+    notices_of,
+    priced,
     report_end,
     report_note,
     report_request,

@@ -1,10 +1,14 @@
-"""The set-up, tried out: what works, what does not, what to do.
+"""The `/check` command: what an administrator's set-up can do.
+
+The set-up, tried out: what works, what does not, what to do.
 
 An administrator sends `/check` to any model of the pipe; the answer is made here, from
 small requests like those of a chat.
+
+When a message asks for a check of the set-up, and what is checked.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -12,13 +16,9 @@ from typing import Any
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError
-from openai_responses.exchange import Limits
 from openai_responses.items import Item
-from openai_responses.models import ResolvedModel
-from openai_responses.request import ResponsesRequest
-from openai_responses.retries import RetryPolicy
-from openai_responses.run import run
-from openai_responses.run_events import (
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
@@ -26,8 +26,22 @@ from openai_responses.run_events import (
     RunEnded,
     RunEvent,
 )
-from openai_responses.transport import Connections
-from owui_manifold.listing import fetch_models
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.run import run
+from openai_responses.models.resolve import ResolvedModel
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.connections import Connections
+from owui_chat.storage.output_carrier import ShownEvent
+from owui_manifold.config import limits_of
+from owui_manifold.context import (
+    Asked,
+    asked_endpoint,
+    messages_of,
+    model_of,
+    overrides_of,
+)
+from owui_manifold.hosted_tools import hosted_tools
+from owui_manifold.models import fetch_models, listed_models
 
 CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
@@ -135,3 +149,27 @@ class Checkup:
 
 def _finding(sign: str, what: str, sentence: str) -> str:
     return f"- {sign} **{what}**: {sentence}"
+
+
+def is_checkup(asked: Asked) -> bool:
+    """Say whether an administrator asks for a check; others talk to the model."""
+    messages = messages_of(asked.body)
+    last: Mapping[str, Any] = messages[-1] if messages else {}
+    said = last.get("content")
+    is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
+    return is_command and last.get("role") == "user" and asked.caller.is_admin
+
+
+async def checkup_of(
+    asked: Asked, connections: Connections
+) -> AsyncGenerator[tuple[ShownEvent, str], None]:
+    """Yield the events of a check; raises InvalidRequest for unusable settings."""
+    valves, model = asked.valves, model_of(asked)
+    features = asked.around.metadata.get("features")
+    hosted = hosted_tools(valves, asked.user_valves, features, model)
+    limits = limits_of(valves, tools_ran=False)
+    checkup = Checkup(model, asked_endpoint(asked), connections, limits)
+    listed = listed_models(valves, overrides_of(valves))
+    async with aclosing(checkup.events(listed, hosted.items)) as events:
+        async for event in events:
+            yield event, ""

@@ -1,23 +1,38 @@
-"""Stored files, read with the rights of the user who asks."""
+"""Files of Open WebUI, read for the model and stored for the page.
+
+Stored files, read with the rights of the user who asks.
+
+The files of a tool's result, shared out between the model, the chat and the page.
+
+Pictures that the model drew before, read back from the host's files.
+"""
 
 import asyncio
+import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from openai_responses.items import Item
-from owui_chat.attachments import (
+from openai_responses.items import Item, item_type
+from owui_chat.input.attachments import (
     GONE_FILE,
+    PDF_TYPE,
+    UNREADABLE_IMAGE,
     Attachment,
     asked_place,
+    document_part,
+    document_type,
+    image_data_url,
+    output_with,
     part_or_note,
+    tool_image,
     with_parts,
 )
-from owui_chat.documents import PDF_TYPE, document_part, document_type
-from owui_chat.image_input import image_data_url
 from owui_chat.messages import Said, Stretch
-from owui_chat.tool_images import tool_image
-from owui_manifold.host import file_row, stored_bytes
+from owui_chat.storage.images import wanted_pictures, with_pictures
+from owui_chat.storage.records import Record
+from owui_manifold.host import file_row, stored_bytes, user_model
 
 _MOST_BYTES = 50_000_000
 """What one request takes of documents, all together."""
@@ -113,3 +128,76 @@ class _Documents:
         """Return the type of a document that is wanted; else nothing."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
+
+
+File = Mapping[str, Any]
+StoreImage = Callable[[str], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFiles:
+    """Pictures as the model gets them and as the chat stores them; what is shown.
+
+    `unreadable` is how many pictures the model cannot read.
+    """
+
+    for_model: list[Item] = field(default_factory=list)
+    stored: list[Item] = field(default_factory=list)
+    shown: list[File] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+    def output(self, text: str) -> str | list[Item]:
+        """Return the output of the tool: its text, and what the model can see."""
+        return output_with("\n".join([text, *self.unreadable]), self.for_model)
+
+
+async def share_out(
+    files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
+) -> ResultFiles:
+    """Return the files of a result; `store` gives a picture an address of its own.
+
+    One that came with an address is on the card, too (utils/middleware.py:5827). A
+    picture that could not be stored is not written into the row of a chat.
+    """
+    shared = ResultFiles()
+    for file in files:
+        url = str(file.get("url") or "")
+        if file.get("type") != "image" or not url:
+            shared.shown.append(file)
+            continue
+        address = await store(url) if url.startswith("data:") else url
+        part = await read_tool_image(address, user)
+        is_readable = item_type(part) == "input_image"
+        if is_readable:
+            shared.for_model.append(part)
+        else:
+            shared.unreadable.append(UNREADABLE_IMAGE)
+        if has_row and address.startswith("data:"):
+            continue
+        if is_readable:
+            shared.stored.append({"type": "input_image", "image_url": address})
+        if address == url or not is_readable:
+            shared.shown.append({**file, "url": address})
+    return shared
+
+
+async def with_kept_pictures(
+    records: Mapping[str, Record], stretches: Sequence[Stretch], user_id: str
+) -> Mapping[str, Record]:
+    """Return a chat's records with the pictures that its answers name.
+
+    What the user may not read, or nobody any more, is left out.
+    """
+    wanted = wanted_pictures(stretches, records)
+    user = await user_model(user_id) if wanted else None
+    pictures: dict[str, str] = {}
+    for file_id in dict.fromkeys(wanted):
+        row = await file_row(file_id, user)
+        held = await read_file(row, _encoded) if row else None
+        if held:
+            pictures[file_id] = held
+    return with_pictures(records, pictures)
+
+
+def _encoded(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -1,4 +1,10 @@
-"""Tools of the host, run as the host runs them.
+"""Open WebUI's tools, run by the pipe.
+
+Asking the person in front of the page, through the host's event call.
+
+What the host reads in a tool's result: a failure, sources.
+
+Tools of the host, run as the host runs them.
 
 Functions, OpenAPI and MCP servers and builtin tools are callables, tools of the
 browser run through the event call (open-webui.md §7); what comes back goes through the
@@ -10,16 +16,15 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Executor
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from openai_responses.json_texts import typed_object
-from openai_responses.tool_names import ToolNames
-from openai_responses.toolset import ToolAnswer
-from openai_responses.ulids import new_ulid
-from owui_manifold.caller import names_a_row
-from owui_manifold.consent import EventCall
+from openai_responses.clock import new_ulid
+from openai_responses.json_input import typed_object
+from openai_responses.loop.tools import Approver, Ask, ToolAnswer, read_rules
+from openai_responses.requests.tools import ToolNames
+from owui_manifold.context import EventCall, Surroundings, names_a_row
+from owui_manifold.files import share_out
 from owui_manifold.host import (
     citation_sources,
     processed_result,
@@ -29,23 +34,101 @@ from owui_manifold.host import (
     updated_tool,
     user_model,
 )
-from owui_manifold.result_files import share_out
-from owui_manifold.results import cites, is_failure
+from owui_manifold.valves import Valves
+
+
+def approver_of(
+    valves: Valves,
+    metadata: Mapping[str, Any],
+    event_call: EventCall | None,
+    log: Callable[[str], object] = str,
+) -> Approver:
+    """Return who decides about the calls of a request.
+
+    The rules of the valve come first; for other tools the host's own mode counts.
+    """
+    params = metadata.get("params")
+    mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
+    return Approver(
+        # A question to the user is no act: to ask whether to ask helps nobody.
+        rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        otherwise="ask" if mode == "ask" else "auto",
+        ask=_ask_through(event_call) if event_call else None,
+        log=log,
+    )
+
+
+def not_for_the_host(
+    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
+) -> frozenset[str]:
+    """Return the names of those of the host's `tools` that it must not be left to run.
+
+    It knows nothing of our rules, so what they deny is not offered to the model; nor is
+    the builtin tool that runs any other by its name (utils/tool_search.py).
+    """
+    judge = Approver(read_rules(valves.TOOL_APPROVAL))
+    denied = {name for name in tools if judge.rule_for(name) == "deny"}
+    if not denied:
+        return frozenset()
+    passing_on = "builtin:call_tool"
+    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
+    return frozenset(denied | others)
+
+
+def _ask_through(event_call: EventCall) -> Ask:
+    """Return the way to show the host's approval card (socket/main.py:1620).
+
+    Whoever does not answer, or has left, returns an object instead of True.
+    """
+
+    async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
+        data = {
+            "title": "Allow this tool?",
+            "message": f"The model wants to use {name}.",
+            "tool_call": tool_call,
+        }
+        return await event_call({"type": "confirmation", "data": data}) is True
+
+    return ask
+
+
+_CITED = frozenset(
+    {
+        "fetch_url",
+        "query_chat_files",
+        "query_knowledge_files",
+        "view_file",
+        "view_knowledge_file",
+    }
+)
+"""Builtin tools whose results name sources (utils/middleware.py:450)."""
+
+_ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
+"""How results begin that the host marks as failed (utils/middleware.py:169)."""
+
+
+def cites(name: str, metadata: Mapping[str, Any]) -> bool:
+    """Say whether a tool's result names sources, as far as the model may have any."""
+    found: Any = metadata.get("model")
+    for key in ("info", "meta", "capabilities", "citations"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return name in _CITED and found is not False
+
+
+def is_failure(text: str) -> bool:
+    """Say whether a result tells of an error."""
+    found = typed_object(text)
+    if found is None:
+        return text.strip().lower().startswith(_ERROR_WORDS)
+    refused = found.get("success") is False or found.get("ok") is False
+    told = found.get("error") or (refused and found.get("message"))
+    failed = str(found.get("status")).strip().lower() in ("error", "failed")
+    return failed or (isinstance(told, str | Mapping | list) and bool(told))
+
 
 _DISPATCHERS = ("call_tool", "search_tools")
 """Builtin tools that stand for others; none of them may be called through another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the host gave the pipe beside the chat, for those who run its tools."""
-
-    tools: Mapping[str, Mapping[str, Any]]
-    request: Any
-    metadata: Mapping[str, Any]
-    body: Mapping[str, Any]
-    event_call: EventCall | None
-    event_emitter: Any
 
 
 class HostTools:

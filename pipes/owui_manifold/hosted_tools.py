@@ -1,19 +1,144 @@
-"""The tools that OpenAI itself runs, as the valves and the page's switches ask for them."""
+"""OpenAI's own tools, and all tools that a request offers.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+OpenAI's searches, as the valves and the page's switch ask for them.
+
+OpenAI's tools that make pictures and run code, as the valves ask for them.
+
+The tools that OpenAI itself runs, as the valves and the page's switches ask for them.
+
+The tools that a request offers to the model.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.mcp_servers import read_servers
-from openai_responses.models import ResolvedModel
-from owui_manifold.made_tools import made_tools, replaced_by
-from owui_manifold.search_tools import (
-    HOSTS_SEARCHES,
-    replaces_hosts_search,
-    search_tools,
+from openai_responses.json_input import typed_object
+from openai_responses.models.resolve import ResolvedModel
+from openai_responses.requests.mcp_servers import read_servers
+from openai_responses.requests.tools import (
+    ToolNames,
+    merged_tools,
+    responses_tool_choice,
+    responses_tools,
 )
 from owui_manifold.valves import UserValves, Valves
+
+HOSTS_SEARCHES = frozenset({"search_web", "fetch_url"})
+"""Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
+
+_PLACE = ("city", "region", "country", "timezone")
+
+
+def search_tools(
+    valves: Valves, user: UserValves, features: Mapping[str, Any]
+) -> list[Item]:
+    """Return the searches to offer; raises InvalidRequest for settings that mean none.
+
+    `features` are the page's switches.
+    """
+    tools: list[Item] = []
+    if _searches_web(valves, user, features):
+        tools.append(_web_search(valves))
+    stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
+    if stores:
+        tools.append({"type": "file_search", "vector_store_ids": stores})
+    return tools
+
+
+def replaces_hosts_search(valves: Valves, features: Mapping[str, Any]) -> bool:
+    """Say whether the page's switch means OpenAI's search instead of the host's."""
+    return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
+
+
+def _searches_web(
+    valves: Valves, user: UserValves, features: Mapping[str, Any]
+) -> bool:
+    if user.WEB_SEARCH != "inherit":
+        return user.WEB_SEARCH == "on"
+    return valves.ENABLE_WEB_SEARCH or replaces_hosts_search(valves, features)
+
+
+def _web_search(valves: Valves) -> Item:
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": valves.WEB_SEARCH_CONTEXT_SIZE,
+        "user_location": _location(valves.WEB_SEARCH_USER_LOCATION),
+    }
+    domains = [
+        _domain(word) for word in _words_of_list(valves.WEB_SEARCH_ALLOWED_DOMAINS)
+    ]
+    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+def _location(text: str) -> Item:
+    """Return where the user is.
+
+    With nothing but its type the API does not assume the United States
+    (responses-api.md §1).
+    """
+    if text.strip().startswith("{"):
+        given = typed_object(text)
+    else:
+        words = [word.strip() for word in text.split(",")]
+        given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
+    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
+        raise InvalidRequest(
+            "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place. An "
+            "administrator has to correct it in the valves of this pipe, for example "
+            "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)."
+        )
+    known = {key: given[key] for key in _PLACE if given.get(key)}
+    return {"type": "approximate", **known}
+
+
+def _words_of_list(text: str) -> list[str]:
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def _domain(address: str) -> str:
+    """Return the domain of what somebody copied from the browser; the API wants that."""
+    return address.rpartition("://")[2].partition("/")[0]
+
+
+_REPLACED = {
+    "image_generation": {"generate_image", "edit_image"},
+    "code_interpreter": {"execute_code"},
+}
+"""Open WebUI's own tools for the same; with both, the model would have to guess."""
+
+
+def made_tools(valves: Valves, user: UserValves) -> list[Item]:
+    """Return the tools to offer; raises InvalidRequest for options that are none."""
+    tools: list[Item] = []
+    if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if _is_on(user.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION):
+        options = _picture_options(valves.IMAGE_GENERATION_OPTIONS)
+        tools.append({**options, "type": "image_generation"})
+    return tools
+
+
+def replaced_by(tools: list[Item]) -> set[str]:
+    """Return the names of the host's tools that `tools` stand in for."""
+    return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
+
+
+def _is_on(user: str, administrator: bool) -> bool:
+    return administrator if user == "inherit" else user == "on"
+
+
+def _picture_options(text: str) -> Item:
+    options = typed_object(text.strip() or "{}")
+    if options is not None:
+        return options
+    raise InvalidRequest(
+        "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "
+        'it in the valves of this pipe, for example {"quality": "high"}.'
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +171,45 @@ def hosted_tools(
     if replaces_hosts_search(valves, switches):
         replaced |= HOSTS_SEARCHES
     return HostedTools(tuple(items), frozenset(replaced))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Tools in the API's form, under the names that it allows.
+
+    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
+    """
+
+    items: Sequence[Item] = ()
+    names: ToolNames = field(default_factory=ToolNames)
+    choice: Any = None
+
+
+def offered_tools(
+    body: Mapping[str, Any],
+    model: ResolvedModel,
+    valves: Valves,
+    hosted: HostedTools = NO_HOSTED_TOOLS,
+    withheld: Collection[str] = (),
+) -> Offered:
+    """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
+
+    A tool that the host or a filter describes takes the place of ours of its kind; the
+    `withheld` ones are left out.
+    Raises InvalidRequest for a tool without a name and for a choice that names none.
+    """
+    groups = [body.get(key) for key in ("tools", "extra_tools")]
+    specs = [spec for group in groups if isinstance(group, list) for spec in group]
+    own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
+    if not model.facts.functions:
+        own = []
+    tools = merged_tools(hosted.items, own)
+    left_out = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in left_out]
+    if not tools:
+        return Offered()
+    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    names = ToolNames(tuple(str(tool["name"]) for tool in called))
+    items = names.sent_tools(tools)
+    choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
+    return Offered(items, names, choice)

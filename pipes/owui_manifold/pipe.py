@@ -1,5 +1,4 @@
-"""
-title: OpenAI Responses Manifold
+"""title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
 version: 0.1.0
 required_open_webui_version: 0.11.4
@@ -14,34 +13,31 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
 
-from openai_responses.clock import monotonic_seconds, unix_seconds
+from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
 from openai_responses.endings import CUT
 from openai_responses.errors import ResponsesError
+from openai_responses.loop.events import RunEnded
 from openai_responses.redaction import error_place
-from openai_responses.run_events import RunEnded
-from openai_responses.transport import Connections
-from openai_responses.ulids import new_ulid
-from owui_chat.chunks import ChunkView
-from owui_chat.completion import completion, completion_text
-from owui_chat.host_chunks import Chunk, error_chunk, source_chunk
-from owui_chat.native import NativeView
-from owui_chat.tasks import task_result
+from openai_responses.transport.connections import Connections
+from owui_chat.input.tasks import task_result
+from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
+from owui_chat.render.completions import ChunkView, completion, completion_text
+from owui_chat.render.native import NativeView
 from owui_manifold.answer import Told, told
-from owui_manifold.caller import Caller, read_caller
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.check_job import checkup_of, is_checkup
-from owui_manifold.host_tools import Surroundings
-from owui_manifold.job import Asked
-from owui_manifold.learned import Lessons
-from owui_manifold.listing import Listing
+from owui_manifold.chat import prepare_chat, prepare_task
+from owui_manifold.checkup import checkup_of, is_checkup
+from owui_manifold.config import (
+    Lessons,
+    log_level,
+    permitted_valves,
+    secrets_of,
+    with_wishes,
+)
+from owui_manifold.context import Asked, Caller, Surroundings, read_caller
 from owui_manifold.log import RunLog
-from owui_manifold.offered_models import offered_models
-from owui_manifold.permitted import permitted_valves
+from owui_manifold.models import Listing, offered_models
 from owui_manifold.report import report_refusal, with_error_id
-from owui_manifold.settings import log_level, secrets_of
-from owui_manifold.task_job import prepare_task
 from owui_manifold.valves import UserValves, Valves
-from owui_manifold.wishes import with_wishes
 
 _MOST_SYNC_TOOLS = 16
 """Threads for tools that are not coroutines; one that hangs keeps its thread."""

@@ -1,14 +1,37 @@
-"""What the logs are told of a run."""
+"""What the log and the person who asks are told of a run.
+
+What the logs are told of a run.
+
+What an answer cost, where the administrator or the user wants to see it.
+
+Models whose tools the host calls in its older way, before the model is asked.
+
+What an administrator learns of REMOTE_MCP_SERVERS_JSON: in the log and in the chat.
+
+What a person is told above an answer, before it begins.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from openai_responses.audit import audit_error, audit_request, audit_success
+from openai_responses.clock import utc_today
 from openai_responses.endings import api_word
-from openai_responses.omissions import left_out
-from openai_responses.run_events import Noted, RunEnded
-from owui_manifold.accounts import ending_for
-from owui_manifold.job import Asked, Job
+from openai_responses.errors import InvalidRequest
+from openai_responses.loop.events import Noted, RunEnded
+from openai_responses.models.choice import retirement_notice
+from openai_responses.models.resolve import resolve_overridden
+from openai_responses.models.usage import cost_of_run, read_prices
+from openai_responses.requests.build import left_out
+from openai_responses.requests.mcp_servers import read_servers
+from owui_manifold.chat import Job
+from owui_manifold.config import (
+    OTHER_VERSION,
+    is_of_another_version,
+    permission_complaint,
+)
+from owui_manifold.context import Asked, ending_for, model_of, overrides_of
+from owui_manifold.host import legacy_model, make_native
 
 
 def report_request(job: Job) -> None:
@@ -104,3 +127,106 @@ def _audit_end(job: Job, ended: RunEnded) -> str:
     if ended.ending.kind in ("completed", "incomplete"):
         return audit_success(payload, host, run_id, {"model": trace.model})
     return audit_error(payload, host, run_id, trace.error, trace.status)
+
+
+_STANDARD_TIERS = (None, "auto", "default")
+
+
+def priced(job: Job, ended: RunEnded) -> RunEnded:
+    """Return the end of a run with its cost, if it is shown and can be known.
+
+    The prices are those of the standard tier; valves that cannot be read leave only a
+    line in the log, because the answer is there.
+    """
+    valves, request = job.asked.valves, job.request
+    own_choice = job.asked.user_valves.SHOW_COST
+    shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
+    if not shown or ended.usage is None:
+        return ended
+    if request.service_tier not in _STANDARD_TIERS:
+        return ended
+    try:
+        own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
+        facts = resolve_overridden(request.model, overrides_of(valves)).facts
+    except InvalidRequest as error:
+        job.asked.log.line("WARNING", str(error))
+        return ended
+    prices = own.get(request.model, facts.prices)
+    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
+
+
+_HOW = (
+    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
+    "and without its reasoning."
+)
+_ADVICE = (
+    " Set Function Calling to Native in the model's advanced parameters, or switch on "
+    "AUTO_NATIVE_TOOLS in the valves of this pipe."
+)
+_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
+
+
+async def legacy_notices(asked: Asked) -> list[str]:
+    """Tell an administrator once of a model that is set so; change it if they wish.
+
+    What a user chose for a chat of their own is left alone.
+    """
+    metadata, lessons = asked.around.metadata, asked.lessons
+    params = metadata.get("params")
+    way = params.get("function_calling") if isinstance(params, Mapping) else None
+    if asked.caller.task or way != "legacy":
+        return []
+    model_id = str(metadata.get("model_id") or asked.caller.host_model)
+    row = await legacy_model(model_id)
+    if row is None:
+        return []
+    changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    notice = _HOW + (_DONE if changed else _ADVICE)
+    if lessons.is_news(f"log: {model_id}: {notice}"):
+        asked.log.line("WARNING", f"{model_id}: {notice}")
+    is_shown = asked.caller.is_admin and lessons.is_news(f"chat: {model_id}: {notice}")
+    return [notice] if is_shown else []
+
+
+def remote_notices(job: Job) -> list[str]:
+    """Write what is wrong with the servers to the log; return what this chat shows.
+
+    Only administrators are shown anything. What keeps a server out is told at every
+    answer, what of one is not sent once to the log and once in a chat.
+    """
+    asked = job.asked
+    if asked.caller.task or job.before:
+        return []
+    servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
+    is_news, is_admin = asked.lessons.is_news, asked.caller.is_admin
+    shown = [*servers.complaints] if is_admin else []
+    written = [*servers.complaints]
+    for note in servers.notes:
+        written += [note] if is_news(f"log: {note}") else []
+        shown += [note] if is_admin and is_news(f"chat: {note}") else []
+    for line in written:
+        asked.log.line("WARNING", line)
+    return shown
+
+
+async def notices_of(job: Job) -> list[str]:
+    """Return the sentences to show; tasks and later rounds of tools have none."""
+    asked = job.asked
+    if asked.caller.task or job.before:
+        return []
+    retirement = retirement_notice(model_of(asked), utc_today())
+    return [
+        *job.notices,
+        *([retirement] if retirement else []),
+        *remote_notices(job),
+        *await legacy_notices(asked),
+        *(_mistakes(job) if asked.caller.is_admin else []),
+    ]
+
+
+def _mistakes(job: Job) -> list[str]:
+    """Return what an administrator has to put right."""
+    asked = job.asked
+    other = is_of_another_version(asked.around.metadata)
+    found = [permission_complaint(asked.valves), OTHER_VERSION if other else ""]
+    return [sentence for sentence in found if sentence]

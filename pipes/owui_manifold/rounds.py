@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from openai_responses.items import Item, open_calls, since_compaction
-from openai_responses.remote_calls import settled
+from openai_responses.requests.replay import settled
 from owui_chat.citations import source_keys
-from owui_chat.history import output_item
+from owui_chat.input.history import output_item
 from owui_chat.messages import Returned, Stretch
 
 _ATTRIBUTE = "openai_responses_rounds"

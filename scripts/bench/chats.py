@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from openai_responses.origin import Origin
-from owui_chat.markers import marker
-from owui_chat.stored import Record, message_key, write_records
+from openai_responses.requests.replay import Origin
+from owui_chat.storage.markers import marker
+from owui_chat.storage.records import Record, message_key, write_records
 
 MODEL = "openai_responses.gpt-6.2-sol"
 ORIGIN = Origin("gpt-6.2-sol", "127.0.0.1")

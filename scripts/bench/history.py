@@ -23,11 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
 
 from bench.chats import MODEL, long_chat
-from owui_manifold.caller import Caller
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.host_tools import Surroundings
-from owui_manifold.job import Asked
-from owui_manifold.learned import Lessons
+from owui_manifold.chat import prepare_chat
+from owui_manifold.config import Lessons
+from owui_manifold.context import Asked, Caller, Surroundings
 from owui_manifold.log import RunLog
 from owui_manifold.valves import UserValves, Valves
 

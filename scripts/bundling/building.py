@@ -28,7 +28,6 @@ MODULE_RULES = (
     check_annotations,
     check_effects,
 )
-WIDTH = 88
 
 
 def build(target: Target, root: Path) -> str:
@@ -58,16 +57,14 @@ def _refusals(
 
 
 def _check_packages(target: Target, root: Path) -> Iterator[Refusal]:
-    """Refuse code in a package's `__init__`: nothing imports it by name."""
-    for package in target.packages:
-        path = target.path_of(f"{package}.__init__", root)
-        body = ast.parse(path.read_text("utf-8")).body if path else []
-        for node in body:
+    """Refuse code in the `__init__` of a package or room: nothing imports it by name."""
+    for name, path in target.inits(root):
+        for node in ast.parse(path.read_text("utf-8")).body:
             if not (
                 isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
             ):
                 reason = "a package's __init__ has a docstring only"
-                yield Refusal(f"{package}.__init__", node.lineno, reason)
+                yield Refusal(name, node.lineno, reason)
 
 
 def _merged_imports(names: Iterable[ExternalImport]) -> str:
@@ -95,13 +92,16 @@ def _is_standard(name: str) -> bool:
 
 
 def _chapter(module: Module, target: Target) -> str:
-    """A module as the bundle shows it: its docstring as a banner, then its body."""
+    """A module as the bundle shows it: a banner of one line, then its body.
+
+    The rest of the docstring stays in the sources: nobody reads it in a bundle, and the
+    host stores and formats every line.
+    """
     prose = module.docstring.strip()
     if module.name == target.entry:
         _, prose = split_docstring(prose)
-    title = f"# {module.name} "
-    banner = [title.ljust(WIDTH, "="), *(f"# {line}" for line in prose.splitlines())]
-    return "\n".join((*(line.rstrip() for line in banner), "", _body(module), ""))
+    sentence = " ".join(prose.partition("\n\n")[0].split())
+    return "\n".join((f"# ==== {module.name}: {sentence}", "", _body(module), ""))
 
 
 def _body(module: Module) -> str:

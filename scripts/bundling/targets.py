@@ -5,6 +5,7 @@ line, then the sentence that every module has. The bundle opens with the key lin
 they are; the sentence becomes the entry module's banner.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,14 @@ class Target:
         inside = Path(*module.split(".")).with_suffix(".py")
         paths = (root / folder / inside for folder in self.folders)
         return next((path for path in paths if path.is_file()), None)
+
+    def inits(self, root: Path) -> Iterator[tuple[str, Path]]:
+        """The name and the file of each `__init__`, of packages and of their rooms."""
+        for folder in self.folders:
+            for package in self.packages:
+                for path in sorted((root / folder / package).rglob("__init__.py")):
+                    inside = path.relative_to(root / folder).with_suffix("")
+                    yield ".".join(inside.parts), path
 
 
 TARGETS = (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 FACTS_FILE = Path(__file__).with_name("models.json")
-CATALOG_FILE = Path(__file__).parents[2] / "pipes" / "openai_responses" / "catalog.py"
+CATALOG_FILE = Path(__file__).parents[2] / "pipes/openai_responses/models/catalog.py"
 TRAITS = (
     "reasoning",
     "summary",

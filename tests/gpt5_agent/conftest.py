@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from host_functions import HostFunctions, run_host_functions
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections
 from simulator import Simulator
 
 

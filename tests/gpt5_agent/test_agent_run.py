@@ -23,12 +23,12 @@ from gpt5_agent.presets import Preset
 from gpt5_agent.task import task_request
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
-from openai_responses.origin import Origin
-from openai_responses.request import Settings
-from openai_responses.run import run
-from openai_responses.run_events import Noted, RunEnded
-from openai_responses.transport import Connections
-from owui_chat.details import turn_details
+from openai_responses.loop.events import Noted, RunEnded
+from openai_responses.loop.run import run
+from openai_responses.requests.build import Settings
+from openai_responses.requests.replay import Origin
+from openai_responses.transport.connections import Connections
+from owui_chat.storage.details_carrier import turn_details
 from run_sample import message, reasoning
 from runs import limits, simulated
 from simulator import Simulator

@@ -23,11 +23,11 @@ from gpt5_agent.guard import REPEATED
 from gpt5_agent.preparation import prepare_agent
 from host_chat import HostChat
 from host_functions import HostFunctions
-from openai_responses.approvals import Approver, read_rules
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
-from openai_responses.replay import given_back
-from openai_responses.tool_names import ToolNames
-from openai_responses.usage import Usage
+from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.models.usage import Usage
+from openai_responses.requests.replay import given_back
+from openai_responses.requests.tools import ToolNames
 from run_sample import message, reasoning, without
 from skipping_loop import run_skipping
 

@@ -9,7 +9,7 @@ import pytest
 
 from gpt5_agent.guard import FAILED, REPEATED, Guard, GuardedTools
 from openai_responses.items import Item
-from openai_responses.toolset import CallLimits, ToolAnswer, Toolset
+from openai_responses.loop.tools import CallLimits, ToolAnswer, Toolset
 from skipping_loop import run_skipping
 from tool_sample import (
     CANARY,

@@ -32,11 +32,11 @@ from gpt5_agent.terminal import Terminal
 from gpt5_agent.views import HostView
 from mcp_fake import FakeMcp, result
 from openai_responses.endpoint import Endpoint
-from openai_responses.exchange import Limits
 from openai_responses.items import Item
-from openai_responses.origin import Origin
-from openai_responses.request import ResponsesRequest
-from openai_responses.transport import Connections
+from openai_responses.loop.attempts import Limits
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import Origin
+from openai_responses.transport.connections import Connections
 from run_sample import message, reasoning
 from simulator import Simulator
 from toolbox.tool_servers import NamedServers, ToolServers

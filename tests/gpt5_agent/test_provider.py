@@ -10,9 +10,9 @@ from agent_sample import CITY, ScriptedProvider
 from gpt5_agent.ports import Generation, Provider
 from gpt5_agent.provider import ProviderConfig, ResponsesProvider
 from openai_responses.items import Item
-from openai_responses.request import ResponsesRequest
-from openai_responses.run_events import Grew, RunEvent, TurnEnded
-from openai_responses.transport import Connections
+from openai_responses.loop.events import Grew, RunEvent, TurnEnded
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.connections import Connections
 from run_sample import call, message
 from runs import limits, simulated
 from simulator import Simulator

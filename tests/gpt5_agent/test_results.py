@@ -9,7 +9,7 @@ import pytest
 from gpt5_agent.own_tools import PortTools, tool_spec
 from gpt5_agent.results import IMAGE_SENT, tool_answer
 from openai_responses.errors import InvalidRequest
-from openai_responses.toolset import ToolAnswer
+from openai_responses.loop.tools import ToolAnswer
 from skipping_loop import run_skipping
 
 Json = dict[str, Any]

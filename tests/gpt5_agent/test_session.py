@@ -13,10 +13,9 @@ from gpt5_agent.events import AgentEvent, NewMessage, State, ToolCallRequested
 from gpt5_agent.ports import UserInterface
 from gpt5_agent.session import Session
 from gpt5_agent.views import HostView
-from openai_responses.approvals import Approver, read_rules
 from openai_responses.items import Item, is_call_output, is_reasoning
-from openai_responses.origin import Origin
-from openai_responses.replay import given_back
+from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.requests.replay import Origin, given_back
 from run_sample import message, reasoning
 from skipping_loop import run_skipping
 

@@ -20,7 +20,7 @@ from gpt5_agent.settings import (
 )
 from gpt5_agent.valves import Valves
 from openai_responses.errors import InvalidRequest
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]

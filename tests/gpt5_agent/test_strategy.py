@@ -33,10 +33,10 @@ from gpt5_agent.guard import FAILED, REPEATED
 from gpt5_agent.presets import Preset
 from gpt5_agent.strategy import STRATEGIES, run_agent
 from openai_responses.items import Item, is_call_output
-from openai_responses.replay import given_back
-from openai_responses.run_events import Noted, RunEnded
-from openai_responses.toolset import CallLimits
-from openai_responses.usage import Usage
+from openai_responses.loop.events import Noted, RunEnded
+from openai_responses.loop.tools import CallLimits
+from openai_responses.models.usage import Usage
+from openai_responses.requests.replay import given_back
 from run_sample import message, reasoning
 from skipping_loop import run_skipping
 from tool_sample import endless

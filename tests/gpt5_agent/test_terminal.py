@@ -17,8 +17,8 @@ from agent_sample import ScriptedProvider, WeatherTool, calls, question
 from gpt5_agent.asked import OwnTools
 from gpt5_agent.session import Session
 from gpt5_agent.terminal import Terminal, Typed
-from openai_responses.approvals import Approver, read_rules
 from openai_responses.items import Item
+from openai_responses.loop.tools import Approver, read_rules
 from run_sample import message, reasoning
 from simulator import Simulator
 from upstream import until

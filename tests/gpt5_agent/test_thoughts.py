@@ -7,7 +7,7 @@ import pytest
 
 from gpt5_agent.thoughts import Thoughts, answer_text
 from openai_responses.items import Item, item_type, message_text
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
@@ -15,8 +15,8 @@ from openai_responses.run_events import (
     RunEnded,
     RunEvent,
 )
-from owui_chat.chunks import ChunkView
-from owui_chat.native import NativeView
+from owui_chat.render.completions import ChunkView
+from owui_chat.render.native import NativeView
 from run_sample import call, message, reasoning, refusal, run_of
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."

@@ -9,7 +9,7 @@ import pytest
 
 from gpt5_agent.sealing import SEALED, revealed
 from gpt5_agent.valves import Valves, within
-from openai_responses.models import REASONING_EFFORTS, resolve_model
+from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
 SECRETS = {"API_KEY", "EXTRA_HEADERS", "PROXY"}

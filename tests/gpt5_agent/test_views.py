@@ -11,7 +11,7 @@ from gpt5_agent.client_view import PlainView
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.views import HostView
 from openai_responses.items import Item
-from openai_responses.origin import Origin
+from openai_responses.requests.replay import Origin
 from run_sample import message, reasoning
 from skipping_loop import run_skipping
 

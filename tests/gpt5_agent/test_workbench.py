@@ -17,7 +17,7 @@ from gpt5_agent.valves import Valves
 from gpt5_agent.workbench import Workbench, server_secrets, servers_of
 from mcp_fake import TOOL, FakeMcp, result
 from openai_responses.errors import InvalidRequest
-from openai_responses.toolset import ToolAnswer
+from openai_responses.loop.tools import ToolAnswer
 from picture_sample import PIXEL, PNG
 from toolbox.sandbox_answers import SandboxAnswer
 from toolbox.workspaces import SandboxFile

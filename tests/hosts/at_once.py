@@ -8,7 +8,7 @@ from typing import TypeVar
 from hosts.client import Json
 from hosts.sent import answered, stripped
 from hosts.tabs import Tab, Turn
-from owui_chat.stored import message_key
+from owui_chat.storage.records import message_key
 from simulator import RecordedRequest, Simulator
 
 T = TypeVar("T")

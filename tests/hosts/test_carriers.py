@@ -14,8 +14,8 @@ from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.uploads import attach
 from hosts.users import EVERYBODY_READS, User
-from owui_chat.markers import without_markers
-from owui_chat.remarks import REMARK_TYPE
+from owui_chat.storage.markers import without_markers
+from owui_chat.storage.output_carrier import REMARK_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]

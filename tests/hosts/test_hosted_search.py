@@ -13,7 +13,7 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User
-from owui_chat.remarks import REMARK_TYPE
+from owui_chat.storage.output_carrier import REMARK_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

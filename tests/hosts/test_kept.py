@@ -12,7 +12,7 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab
 from hosts.users import User
-from owui_chat.stored import message_key
+from owui_chat.storage.records import message_key
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

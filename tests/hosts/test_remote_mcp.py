@@ -15,8 +15,7 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, outputs
 from hosts.tabs import Tab, Turn
 from hosts.users import User
-from openai_responses.remote_calls import refused_pair, remote_pair
-from openai_responses.replay import given_back
+from openai_responses.requests.replay import given_back, refused_pair, remote_pair
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]

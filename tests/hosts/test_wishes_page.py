@@ -19,7 +19,7 @@ from hosts.valves_dialog import (
     open_admin_valves,
     open_user_valves,
 )
-from owui_chat.markers import without_markers
+from owui_chat.storage.markers import without_markers
 from simulator import Simulator
 
 pytestmark = [

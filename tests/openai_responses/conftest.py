@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections
 from simulator import Simulator
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses.approvals import Approval, Approver, read_rules
 from openai_responses.errors import InvalidRequest
+from openai_responses.loop.tools import Approval, Approver, read_rules
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mutations import within
-from openai_responses.arguments import argument_complaint, without_nulls
-from openai_responses.tools import responses_tools
+from openai_responses.loop.arguments import argument_complaint, without_nulls
+from openai_responses.requests.tools import responses_tools
 from schema_strategies import VALUES, Schema
 
 NESTED: Schema = {

@@ -1,8 +1,8 @@
 """The choice behind gpt-5-auto: each branch of its rule."""
 
-from openai_responses.auto_model import AUTO_MODELS, Choice, choose_model
 from openai_responses.items import Item
-from openai_responses.models import resolve_model
+from openai_responses.models.choice import AUTO_MODELS, Choice, choose_model
+from openai_responses.models.resolve import resolve_model
 
 SMALL, LARGE = AUTO_MODELS["gpt-5-auto"]
 

@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openai_responses.approvals import Approver
-from openai_responses.calls import capped_text, run_calls
 from openai_responses.items import Item
-from openai_responses.toolset import (
+from openai_responses.loop.tools import (
+    Approver,
     CallLimits,
     ToolAnswer,
     Toolset,
+    capped_text,
     failed_answer,
     output_of,
+    run_calls,
 )
 from skipping_loop import run_skipping
 from tool_sample import (

@@ -9,13 +9,13 @@ import black
 import pytest
 
 from catalog.generate import CATALOG_FILE, FACTS_FILE, merge_facts, render_catalog
-from openai_responses.catalog import (
+from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_ROWS,
     CATALOG_SERVED_AS,
     CatalogRow,
 )
-from openai_responses.models import REASONING_EFFORTS, resolve_model
+from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 
 FACTS: dict[str, Any] = json.loads(Path(FACTS_FILE).read_text("utf-8"))
 ROWS = sorted(CATALOG_ROWS.items())

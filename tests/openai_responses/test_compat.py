@@ -1,6 +1,6 @@
 """Requests for servers that check more strictly than OpenAI."""
 
-from openai_responses.compat import strict_payload
+from openai_responses.requests.build import strict_payload
 
 CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
 THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}

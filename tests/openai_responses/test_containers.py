@@ -3,8 +3,6 @@
 import pytest
 from aiohttp import web
 
-from openai_responses.containers import container_file
-from openai_responses.deadlines import Deadlines, Timeouts
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiRefused,
@@ -12,7 +10,12 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import (
+    Connections,
+    Deadlines,
+    Timeouts,
+    container_file,
+)
 from simulator import Simulator
 from simulator.containers import CONTAINER, EXPIRED, TABLE, TABLE_FILE
 from upstream import KEY, Upstream, free_port, replying, silence

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.cursor import Cursor
-from openai_responses.sse import ServerSentEvent
+from openai_responses.transport.stream import Cursor, ServerSentEvent
 
 
 def sent(**wire: Any) -> ServerSentEvent:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from openai_responses.deadlines import Deadlines, Timeouts
 from openai_responses.errors import TimeoutKind
+from openai_responses.transport.connections import Deadlines, Timeouts
 
 pytestmark = pytest.mark.asyncio
 

@@ -14,6 +14,7 @@ from openai.types.responses.response import IncompleteDetails
 from openai_responses.endings import (
     COMPLETED,
     CUT,
+    SENTENCES,
     Ending,
     EndingKind,
     ending_of_exception,
@@ -34,8 +35,7 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
-from openai_responses.retries import QUOTA_CODES
-from openai_responses.sentences import SENTENCES
+from openai_responses.loop.recovery import QUOTA_CODES
 
 CANARY = "sk-proj-CANARY123"
 MODEL = "gpt-5.6-sol"

@@ -12,22 +12,21 @@ from pydantic import TypeAdapter
 
 import wire_events as wire
 from event_types import KNOWN_TYPES
-from openai_responses.api_errors import read_api_error
-from openai_responses.errors import ApiError, MalformedEvent
-from openai_responses.event_reader import parse_event
-from openai_responses.events import (
+from openai_responses.errors import ApiError, MalformedEvent, read_api_error
+from openai_responses.transport.stream import (
     Annotated,
     Delta,
     ItemAdded,
     ItemDone,
     ResponseEnded,
+    ServerSentEvent,
     Sketched,
     StreamError,
     StreamEvent,
     Unknown,
     Whole,
+    parse_event,
 )
-from openai_responses.sse import ServerSentEvent
 
 ITEM = {"type": "message", "id": "msg_1"}
 RESPONSE = {"id": "resp_1", "output": []}

@@ -10,8 +10,6 @@ import pytest
 from aiohttp import web
 
 import wire_events as wire
-from openai_responses.compat import strict_payload
-from openai_responses.deadlines import Deadlines, Timeouts
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiRefused,
@@ -19,12 +17,12 @@ from openai_responses.errors import (
     MalformedEvent,
     TimedOut,
 )
-from openai_responses.exchange import Limits, Line, exchange
-from openai_responses.request import ResponsesRequest
-from openai_responses.run_events import RunEvent
-from openai_responses.sse import ServerSentEvent
-from openai_responses.transport import Connections
-from openai_responses.turn import Turn
+from openai_responses.loop.attempts import Limits, Line, exchange
+from openai_responses.loop.events import RunEvent
+from openai_responses.loop.response import Turn
+from openai_responses.requests.build import ResponsesRequest, strict_payload
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.stream import ServerSentEvent
 from run_log import log_of
 from runs import AT_ONCE, asking, limits
 from upstream import (

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import ApiError
-from openai_responses.healing import Healed, healed
-from openai_responses.request import ResponsesRequest
+from openai_responses.loop.recovery import Healed, healed
+from openai_responses.requests.build import ResponsesRequest
 
 USER = {"type": "message", "role": "user", "content": [{"type": "input_text"}]}
 THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}

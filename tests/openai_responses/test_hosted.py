@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses.hosted import (
+from openai_responses.items import (
+    Item,
     included_by,
     is_hosted,
     is_returned_hosted,
@@ -13,7 +14,6 @@ from openai_responses.hosted import (
     searched_queries,
     tools_at_effort,
 )
-from openai_responses.items import Item
 
 SEARCH: Item = {
     "type": "web_search_call",

@@ -19,7 +19,7 @@ from openai_responses.items import (
     part_text,
     without_orphans,
 )
-from openai_responses.replay import given_back, replayed
+from openai_responses.requests.replay import given_back, replayed
 
 USER: Item = {"role": "user", "content": "Hi"}
 REASONING: Item = {"type": "reasoning", "summary": [], "encrypted_content": "x"}

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from joining import joined
-from openai_responses.events import (
+from openai_responses.loop.response import Turn
+from openai_responses.transport.stream import (
     Delta,
     ItemAdded,
     StreamEvent,
@@ -12,7 +13,6 @@ from openai_responses.events import (
     Whole,
     joined_deltas,
 )
-from openai_responses.turn import Turn
 
 ADDED = [ItemAdded(index, {"type": "message", "id": f"m{index}"}) for index in (0, 1)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openai_responses.json_texts import typed_object, typed_texts
+from openai_responses.json_input import typed_object, typed_texts
 
 DEEP = pytest.param("[" * 100_000, id="brackets")
 NO_OBJECTS = ["", "  ", "{", "[]", "null", "1", '"text"', "{'a': 1}", DEEP]

@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
-from openai_responses.mcp_servers import RemoteServers, read_servers, secrets_in_servers
 from openai_responses.redaction import redacted
+from openai_responses.requests.mcp_servers import (
+    RemoteServers,
+    read_servers,
+    secrets_in_servers,
+)
 from simulator.mcp_check import check_servers
 
 Json = dict[str, Any]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from openai_responses.catalog import CATALOG_ROWS
-from openai_responses.model_list import is_chat_model, listed_ids, newest_models
+from openai_responses.models.catalog import CATALOG_ROWS
+from openai_responses.models.choice import is_chat_model, listed_ids, newest_models
 
 TODAY = "2026-11-22"
 

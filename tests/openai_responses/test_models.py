@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.generate import FACTS_FILE
-from openai_responses.catalog import CATALOG_ROWS
-from openai_responses.models import REASONING_EFFORTS, ModelFacts, resolve_model
+from openai_responses.models.catalog import CATALOG_ROWS
+from openai_responses.models.resolve import REASONING_EFFORTS, ModelFacts, resolve_model
 
 SNAPSHOTS = [
     (model, f"{model}-{date}")

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses.models import resolve_model
-from openai_responses.omissions import left_out
-from openai_responses.request import Settings, build_request
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.build import Settings, build_request, left_out
 
 QUESTION = {
     "type": "message",

@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.origin import Origin, origin_at, read_origin
+from openai_responses.requests.replay import Origin, origin_at, read_origin
 
 HERE = Origin("gpt-5.6-sol", "api.openai.com", "ours")
 

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.models import resolve_model
-from openai_responses.overrides import read_overrides, resolve_overridden
+from openai_responses.models.resolve import (
+    read_overrides,
+    resolve_model,
+    resolve_overridden,
+)
 
 
 def overrides(**rows: Any) -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.models import resolve_model
-from openai_responses.parameters import read_bool, read_parameters
-from openai_responses.request import Settings, build_request
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.build import Settings, build_request
+from openai_responses.requests.parameters import read_bool, read_parameters
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 

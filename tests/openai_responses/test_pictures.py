@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses.items import Item
-from openai_responses.pictures import has_picture, picture_url
-from openai_responses.replay import given_back
+from openai_responses.items import Item, has_picture, picture_url
+from openai_responses.requests.replay import given_back
 from run_sample import message, reasoning
 
 DRAWN: Item = {

@@ -4,9 +4,8 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.models import ModelPrices, resolve_model
-from openai_responses.prices import cost_of_run, read_prices
-from openai_responses.usage import Usage
+from openai_responses.models.resolve import ModelPrices, resolve_model
+from openai_responses.models.usage import Usage, cost_of_run, read_prices
 
 PRICES = ModelPrices(input=2.0, cached=0.5, cache_write=4.0, output=10.0)
 USAGE = Usage(input=1000, output=200, total=1200, cached=600, cache_writes=100)

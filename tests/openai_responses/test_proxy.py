@@ -10,7 +10,7 @@ from certificates import bundle_of, server_side
 from forward_proxy import ForwardProxy
 from openai_responses.endpoint import Endpoint, Network
 from openai_responses.errors import ConnectionFailed
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections
 from runs import CANARY, end_of, limits, report
 from upstream import KEY, Upstream, free_port, replying
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item, without_orphans
-from openai_responses.remote_calls import (
+from openai_responses.requests.replay import (
+    given_back,
     refused_pair,
     remote_call,
     remote_failed,
@@ -16,7 +17,6 @@ from openai_responses.remote_calls import (
     settled,
     with_outputs_beside,
 )
-from openai_responses.replay import given_back
 
 CALL: Item = {
     "type": "mcp_call",

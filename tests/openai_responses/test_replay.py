@@ -7,7 +7,7 @@ from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
 from openai_responses.items import Item
-from openai_responses.replay import given_back, replayed
+from openai_responses.requests.replay import given_back, replayed
 from run_sample import TRANSCRIPTS, ended_items, run_of_transcript
 
 ITEM = TypeAdapter[Any](ResponseInputItemParam)

@@ -14,8 +14,8 @@ from openai.types.responses.response_create_params import (
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.models import resolve_model
-from openai_responses.request import ResponsesRequest, Settings, build_request
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 
 ITEMS: list[Item] = [{"role": "user", "content": "Hi"}]
 CANARY = "sk-proj-CANARY123"

@@ -9,15 +9,14 @@ import pytest
 from aiohttp import web
 
 from joining import joined
-from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Endpoint
-from openai_responses.exchange import Limits
 from openai_responses.items import has_encrypted_reasoning
-from openai_responses.request import ResponsesRequest
-from openai_responses.retries import RetryPolicy
-from openai_responses.run import run
-from openai_responses.run_events import Grew, Noted, RunEvent
-from openai_responses.transport import Connections
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import Grew, Noted, RunEvent
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.run import run
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.connections import Connections, Timeouts
 from run_log import log_of
 from runs import asking, end_of, notes_of, report, simulated
 from simulator import RecordedRequest, Simulator

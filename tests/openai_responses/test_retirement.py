@@ -5,8 +5,8 @@ from datetime import date
 
 import pytest
 
-from openai_responses.models import ResolvedModel, resolve_model
-from openai_responses.retirement import retirement_notice
+from openai_responses.models.choice import retirement_notice
+from openai_responses.models.resolve import ResolvedModel, resolve_model
 
 LAST = date(2026, 12, 11)
 

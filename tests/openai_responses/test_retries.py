@@ -5,12 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openai_responses.errors import ApiError, Setback
-from openai_responses.retries import (
-    QUOTA_CODES,
-    RetryPolicy,
-    read_setback,
-    retry_wait,
-)
+from openai_responses.loop.recovery import QUOTA_CODES, RetryPolicy, retry_wait
+from openai_responses.transport.connections import read_setback
 
 THREE = RetryPolicy(max_retries=3, max_wait=60)
 NOW = 1_795_000_000.0

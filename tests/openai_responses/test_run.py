@@ -12,23 +12,13 @@ from aiohttp import web
 
 import wire_events as wire
 from joining import joined
-from openai_responses.endings import (
-    COMPLETED,
-    CUT,
-    EndingKind,
-)
+from openai_responses.endings import COMPLETED, CUT, EndingKind
 from openai_responses.endpoint import Endpoint
-from openai_responses.exchange import Limits
-from openai_responses.run import run
-from openai_responses.run_events import (
-    Grew,
-    RunEnded,
-    RunEvent,
-    Trace,
-    TurnEnded,
-)
-from openai_responses.transport import Connections
-from openai_responses.usage import Usage
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import Grew, RunEnded, RunEvent, Trace, TurnEnded
+from openai_responses.loop.run import run
+from openai_responses.models.usage import Usage
+from openai_responses.transport.connections import Connections
 from run_log import log_of
 from runs import (
     AT_ONCE,

@@ -5,21 +5,19 @@ from typing import Any
 
 import pytest
 
-from openai_responses.approvals import Approver
 from openai_responses.items import Item
-from openai_responses.remote_calls import refused_pair, remote_pair
-from openai_responses.replay import given_back
-from openai_responses.request import ResponsesRequest
-from openai_responses.run import run
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
     RunEvent,
 )
-from openai_responses.toolset import Toolset
-from openai_responses.transport import Connections
+from openai_responses.loop.run import run
+from openai_responses.loop.tools import Approver, Toolset
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import given_back, refused_pair, remote_pair
+from openai_responses.transport.connections import Connections
 from runs import asking, end_of, limits, simulated
 from simulator import Simulator
 from tool_sample import CITY, MemoryTools

@@ -4,10 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from joining import joined
-from openai_responses.endings import (
-    COMPLETED,
-)
-from openai_responses.run_events import (
+from openai_responses.endings import COMPLETED
+from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,

@@ -10,8 +10,8 @@ import pytest_asyncio
 
 import wire_events as wire
 from openai_responses.endpoint import Endpoint
-from openai_responses.request import ResponsesRequest
-from openai_responses.transport import Connections
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.connections import Connections
 from run_log import log_of
 from runs import causes_of, end_of, limits, report, simulated
 from simulator import Simulator

@@ -10,11 +10,11 @@ import pytest
 
 import wire_events as wire
 from openai_responses.endpoint import Endpoint
-from openai_responses.exchange import Limits
-from openai_responses.retries import QUOTA_CODES
-from openai_responses.run import run
-from openai_responses.run_events import RunEvent
-from openai_responses.transport import Connections
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import RunEvent
+from openai_responses.loop.recovery import QUOTA_CODES
+from openai_responses.loop.run import run
+from openai_responses.transport.connections import Connections
 from run_log import log_of
 from runs import asking, end_of, limits, notes_of, report, simulated
 from simulator import Simulator

@@ -7,8 +7,8 @@ import pytest
 from aiohttp import web
 
 import wire_events as wire
-from openai_responses.run_events import Grew, RunEvent
-from openai_responses.transport import Connections
+from openai_responses.loop.events import Grew, RunEvent
+from openai_responses.transport.connections import Connections
 from run_log import log_of
 from runs import end_of, limits, notes_of, report, report_of
 from upstream import Answerer, Upstream, in_turn, replying, silence, stalling, started

@@ -12,18 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wire_events as wire
-from openai_responses.approvals import Approval, Approver
-from openai_responses.exchange import Limits
-from openai_responses.items import (
-    Item,
-    is_call,
-    is_call_output,
-    without_orphans,
-)
-from openai_responses.replay import given_back
-from openai_responses.request import ResponsesRequest
-from openai_responses.run import run
-from openai_responses.run_events import (
+from openai_responses.items import Item, is_call, is_call_output, without_orphans
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import (
     CallAnswered,
     Grew,
     ItemEnded,
@@ -31,9 +22,12 @@ from openai_responses.run_events import (
     RunEvent,
     TurnEnded,
 )
-from openai_responses.toolset import CallLimits, Toolset
-from openai_responses.transport import Connections
-from openai_responses.usage import add_usage
+from openai_responses.loop.run import run
+from openai_responses.loop.tools import Approval, Approver, CallLimits, Toolset
+from openai_responses.models.usage import add_usage
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import given_back
+from openai_responses.transport.connections import Connections
 from run_log import log_of
 from runs import asking, end_of, limits, simulated
 from simulator import Simulator

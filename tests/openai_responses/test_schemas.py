@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from openai_responses.arguments import argument_complaint, without_nulls
-from openai_responses.schemas import strict_schema
+from openai_responses.loop.arguments import argument_complaint, without_nulls
+from openai_responses.requests.json_schema import strict_schema
 from schema_strategies import VALUES, Schema, garbage, schemas, values
 from simulator.refusals import Refusal
 from simulator.schema_check import check_schemas

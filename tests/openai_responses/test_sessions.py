@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from openai_responses.sessions import Sessions
+from openai_responses.transport.connections import Sessions
 from upstream import Upstream, replying, until
 
 pytestmark = pytest.mark.asyncio

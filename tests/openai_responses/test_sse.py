@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from openai_responses.sse import EventStreamDecoder, ServerSentEvent
+from openai_responses.transport.stream import EventStreamDecoder, ServerSentEvent
 
 
 def decoded(*chunks: bytes) -> list[ServerSentEvent]:

@@ -10,23 +10,18 @@ from pathlib import Path
 import pytest
 
 from joining import joined
-from openai_responses.endings import (
-    Ending,
-)
+from openai_responses.endings import Ending
 from openai_responses.errors import MalformedEvent
-from openai_responses.event_reader import parse_event
-from openai_responses.events import ResponseEnded
-from openai_responses.items import Item
-from openai_responses.run_events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    RunEvent,
+from openai_responses.items import Item, item_texts
+from openai_responses.loop.events import Grew, ItemEnded, ItemStarted, RunEvent
+from openai_responses.loop.response import Turn
+from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    ResponseEnded,
+    ServerSentEvent,
+    parse_event,
 )
-from openai_responses.sse import EventStreamDecoder, ServerSentEvent
-from openai_responses.texts import item_texts
-from openai_responses.turn import Turn
-from openai_responses.usage import Usage
 
 FOLDER = Path(__file__).resolve().parents[1] / "streams"
 PATHS = sorted(FOLDER.glob("*.sse"))

@@ -9,7 +9,7 @@ import trustme
 from certificates import bundle_of, server_side
 from openai_responses.endpoint import Endpoint, Network
 from openai_responses.errors import ConnectionFailed, InvalidRequest
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections
 from upstream import KEY, Upstream, replying
 
 pytestmark = pytest.mark.asyncio

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.open_schemas import open_schema
-from openai_responses.tool_names import ToolNames
-from openai_responses.tools import merged_tools, responses_tool_choice, responses_tools
+from openai_responses.requests.json_schema import open_schema
+from openai_responses.requests.tools import (
+    ToolNames,
+    merged_tools,
+    responses_tool_choice,
+    responses_tools,
+)
 from simulator.schema_check import check_schemas
 
 HERE = Path(__file__).resolve().parents[1] / "schemas"

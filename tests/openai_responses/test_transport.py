@@ -12,7 +12,6 @@ from aiohttp.client_reqrep import ConnectionKey
 from aioresponses import aioresponses
 from yarl import URL
 
-from openai_responses.deadlines import Deadlines, Timeouts
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiRefused,
@@ -22,7 +21,7 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from upstream import (
     KEY,
     Answerer,

@@ -6,11 +6,9 @@ import pytest
 
 import wire_events as wire
 from joining import joined
-from openai_responses.endings import (
-    COMPLETED,
-)
-from openai_responses.items import Item
-from openai_responses.run_events import (
+from openai_responses.endings import COMPLETED
+from openai_responses.items import Item, item_texts
+from openai_responses.loop.events import (
     Cited,
     Grew,
     ItemEnded,
@@ -19,9 +17,8 @@ from openai_responses.run_events import (
     RunEvent,
     TurnEnded,
 )
-from openai_responses.texts import item_texts
-from openai_responses.turn import Turn
-from openai_responses.usage import Usage
+from openai_responses.loop.response import Turn
+from openai_responses.models.usage import Usage
 from run_log import log_of
 
 

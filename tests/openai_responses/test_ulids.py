@@ -6,7 +6,7 @@ import ulid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses.ulids import encode_ulid, new_ulid
+from openai_responses.clock import encode_ulid, new_ulid
 
 MILLISECONDS = st.integers(0, 2**48 - 1)
 RANDOMNESS = st.integers(0, 2**80 - 1)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wire_events as wire
-from openai_responses.usage import Usage, add_usage, read_usage
+from openai_responses.models.usage import Usage, add_usage, read_usage
 
 
 def test_usage_of_the_api() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from owui_chat.attachments import (
+from owui_chat.input.attachments import (
     Attachment,
     asked_place,
     attachments_by_place,

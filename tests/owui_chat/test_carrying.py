@@ -8,14 +8,14 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_reasoning
-from openai_responses.replay import given_back
-from openai_responses.run_events import ItemEnded, ItemStarted, RunEvent, TurnEnded
-from owui_chat.carried import with_records
-from owui_chat.carrying import Carrying
-from owui_chat.history import build_input
-from owui_chat.kept_cards import Carried
+from openai_responses.loop.events import ItemEnded, ItemStarted, RunEvent, TurnEnded
+from openai_responses.requests.replay import given_back
+from owui_chat.input.history import build_input
 from owui_chat.messages import read_messages
-from owui_chat.native import NativeView
+from owui_chat.render.native import NativeView
+from owui_chat.storage.details_carrier import with_records
+from owui_chat.storage.output_carrier import Carried
+from owui_chat.storage.recorder import Carrying
 from run_sample import (
     ORIGIN,
     call,

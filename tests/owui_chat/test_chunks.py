@@ -6,11 +6,7 @@ import pytest
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat import ChatCompletionMessageCustomToolCall as CustomCall
 
-from openai_responses.endings import (
-    CUT,
-    Ending,
-    ending_of_incomplete,
-)
+from openai_responses.endings import CUT, Ending, ending_of_incomplete
 from openai_responses.items import (
     Item,
     is_commentary,
@@ -18,13 +14,11 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.run_events import ItemEnded, Noted, RunEnded, RunEvent
-from openai_responses.usage import Usage
-from owui_chat.chunks import ChunkView, chat_tool_call, finish_reason
-from owui_chat.host_chunks import (
-    error_chunk,
-)
-from owui_chat.links import without_tracking
+from openai_responses.loop.events import ItemEnded, Noted, RunEnded, RunEvent
+from openai_responses.models.usage import Usage
+from owui_chat.citations import without_tracking
+from owui_chat.render.chunks import error_chunk
+from owui_chat.render.completions import ChunkView, chat_tool_call, finish_reason
 from run_sample import (
     TRANSCRIPTS,
     call,

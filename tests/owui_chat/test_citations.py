@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item, message_text
-from openai_responses.run_events import (
-    CallAnswered,
-    Cited,
-    Grew,
-    ItemEnded,
-    RunEvent,
-)
+from openai_responses.loop.events import CallAnswered, Cited, Grew, ItemEnded, RunEvent
 from owui_chat.citations import Citations, source_keys
 from run_sample import message, output, run_of
 

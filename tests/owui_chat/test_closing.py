@@ -3,9 +3,9 @@
 import pytest
 
 from openai_responses.endings import COMPLETED
-from openai_responses.run_events import RunEnded
-from openai_responses.usage import Usage
-from owui_chat.closing import closing_line
+from openai_responses.loop.events import RunEnded
+from openai_responses.models.usage import Usage
+from owui_chat.render.native import closing_line
 
 USED = Usage(input=4000, output=560, total=4560, cached=3100)
 

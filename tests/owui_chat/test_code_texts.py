@@ -6,11 +6,11 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item
-from owui_chat.code_texts import code_card, without_code
-from owui_chat.history import build_input
-from owui_chat.markers import marker
+from owui_chat.code import code_card, without_code
+from owui_chat.input.history import build_input
 from owui_chat.messages import Answered, read_messages
-from owui_chat.stored import read_records
+from owui_chat.storage.markers import marker
+from owui_chat.storage.records import read_records
 from run_sample import ORIGIN, message, reasoning
 
 A = "A" * 26

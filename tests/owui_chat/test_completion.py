@@ -5,17 +5,11 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion
 
-from openai_responses.endings import (
-    CUT,
-    ending_of_incomplete,
-)
+from openai_responses.endings import CUT, ending_of_incomplete
 from openai_responses.items import Item
-from openai_responses.run_events import RunEnded
-from owui_chat.chunks import chat_tool_call
-from owui_chat.completion import completion, completion_text
-from owui_chat.host_chunks import (
-    error_chunk,
-)
+from openai_responses.loop.events import RunEnded
+from owui_chat.render.chunks import error_chunk
+from owui_chat.render.completions import chat_tool_call, completion, completion_text
 from run_sample import (
     TRANSCRIPTS,
     call,

@@ -18,15 +18,13 @@ from openai_responses.items import (
     message_text,
     without_orphans,
 )
-from openai_responses.origin import Origin
-from openai_responses.replay import given_back
-from openai_responses.run_events import RunEvent, TurnEnded
-from owui_chat.carried import with_records
-from owui_chat.details import carried_turns, turn_details
-from owui_chat.history import build_input
+from openai_responses.loop.events import RunEvent, TurnEnded
+from openai_responses.requests.replay import Origin, given_back
+from owui_chat.input.history import build_input
 from owui_chat.messages import read_messages
-from owui_chat.native import NativeView
-from owui_chat.remarks import with_given_texts
+from owui_chat.render.native import NativeView
+from owui_chat.storage.details_carrier import carried_turns, turn_details, with_records
+from owui_chat.storage.output_carrier import with_given_texts
 from run_sample import (
     ORIGIN,
     call,

@@ -3,8 +3,8 @@
 import pytest
 
 from openai_responses.items import Item
-from owui_chat.directive_words import CONCISE, DETAILED
-from owui_chat.directives import DIGITS, without_directive, words_digest
+from owui_chat.input.directive_words import CONCISE, DETAILED
+from owui_chat.input.directives import DIGITS, without_directive, words_digest
 from owui_chat.messages import Answered, Called, Returned, Said, Stretch
 
 

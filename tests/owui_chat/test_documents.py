@@ -2,7 +2,7 @@
 
 import pytest
 
-from owui_chat.documents import document_part, document_type
+from owui_chat.input.attachments import document_part, document_type
 from picture_sample import PDF, data_url
 
 OFFICE = "application/vnd.openxmlformats-officedocument"

@@ -10,19 +10,11 @@ from hypothesis import strategies as st
 
 from earlier_writers import EARLIER, A, B, C, seed_key
 from openai_responses.items import Item, is_call, is_call_output
-from openai_responses.origin import Origin
-from openai_responses.replay import replayed
-from owui_chat.history import build_input, output_item
-from owui_chat.markers import marker
-from owui_chat.messages import (
-    Answered,
-    Called,
-    Returned,
-    Said,
-    Stretch,
-    read_messages,
-)
-from owui_chat.stored import Record, read_records, text_digest
+from openai_responses.requests.replay import Origin, replayed
+from owui_chat.input.history import build_input, output_item
+from owui_chat.messages import Answered, Called, Returned, Said, Stretch, read_messages
+from owui_chat.storage.markers import marker
+from owui_chat.storage.records import Record, read_records, text_digest
 from run_sample import (
     ORIGIN,
     call,

@@ -2,7 +2,12 @@
 
 import pytest
 
-from owui_chat.image_input import image_data_url, image_part, image_type, readable_url
+from owui_chat.input.attachments import (
+    image_data_url,
+    image_part,
+    image_type,
+    readable_url,
+)
 from picture_sample import BMP, GIF, JPEG, MOVING_GIF, PIXEL, PNG, WEBP, data_url
 
 READ = {"image/png": PNG, "image/jpeg": JPEG, "image/gif": GIF, "image/webp": WEBP}

@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
-from owui_chat.injected import Injected, injected_around, read_injected, with_injected
+from owui_chat.input.prefix import (
+    Injected,
+    injected_around,
+    read_injected,
+    with_injected,
+)
 from owui_chat.messages import Said
-from owui_chat.stored import text_digest
+from owui_chat.storage.records import text_digest
 
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 

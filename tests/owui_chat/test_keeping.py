@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from openai_responses.items import Item, has_encrypted_reasoning
-from openai_responses.replay import replayed
-from openai_responses.run_events import Grew, ItemEnded, ItemStarted, RunEvent
-from owui_chat.keeping import Keeping
-from owui_chat.stored import Record, text_digest
+from openai_responses.loop.events import Grew, ItemEnded, ItemStarted, RunEvent
+from openai_responses.requests.replay import replayed
+from owui_chat.storage.recorder import Keeping
+from owui_chat.storage.records import Record, text_digest
 from run_sample import (
     AUTHOR,
     TRANSCRIPTS,

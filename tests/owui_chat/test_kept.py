@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from owui_chat.kept import kept_values, stored_runs, with_kept
-from owui_chat.kept_cards import Kept, KeptCards
-from owui_chat.markers import marker, without_markers
 from owui_chat.messages import Answered, Called, Returned, Said, Stretch
-from owui_chat.remarks import REMARK_TYPE
-from owui_chat.shown import ShownItems
-from owui_chat.stored import Record, read_records, write_records
+from owui_chat.render.items import KeptCards, ShownItems
+from owui_chat.storage.markers import marker, without_markers
+from owui_chat.storage.output_carrier import (
+    REMARK_TYPE,
+    Kept,
+    kept_values,
+    stored_runs,
+    with_kept,
+)
+from owui_chat.storage.records import Record, read_records, write_records
 from run_sample import ORIGIN, call, message, output, reasoning
 
 Json = dict[str, Any]

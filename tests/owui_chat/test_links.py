@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from owui_chat.links import (
+from owui_chat.citations import (
     LINK,
     OPEN_LINK,
     OPEN_TRACKING,

@@ -5,20 +5,13 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.run_events import ItemEnded
-from owui_chat.history import build_input
-from owui_chat.made import (
-    addresses_of,
-    cited_files,
-    kept_item,
-    made_text,
-    text_below,
-    wanted_pictures,
-    with_pictures,
-)
-from owui_chat.markers import marker
+from openai_responses.loop.events import ItemEnded
+from owui_chat.files import addresses_of, cited_files, made_text, text_below
+from owui_chat.input.history import build_input
 from owui_chat.messages import Answered
-from owui_chat.stored import Record, read_records
+from owui_chat.storage.images import kept_item, wanted_pictures, with_pictures
+from owui_chat.storage.markers import marker
+from owui_chat.storage.records import Record, read_records
 from run_sample import ORIGIN, message, reasoning
 
 A, B = "A" * 26, "B" * 26

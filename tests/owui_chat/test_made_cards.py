@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
@@ -15,7 +15,7 @@ from openai_responses.run_events import (
     RunEnded,
     RunEvent,
 )
-from owui_chat.native import NativeView
+from owui_chat.render.native import NativeView
 from run_sample import message, run_of, run_of_transcript, without
 
 Json = dict[str, Any]

@@ -4,9 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from openai_responses.items import Item
-from openai_responses.run_events import ItemEnded, RunEnded
-from owui_chat.chunks import ChunkView
-from owui_chat.completion import completion
+from openai_responses.loop.events import ItemEnded, RunEnded
+from owui_chat.render.completions import ChunkView, completion
 from run_sample import message, run_of
 
 DRAWN: Item = {

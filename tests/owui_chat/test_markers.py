@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from openai_responses.ulids import new_ulid
-from owui_chat.markers import (
+from openai_responses.clock import new_ulid
+from owui_chat.storage.markers import (
     Marked,
     has_marker,
     marker,

@@ -8,12 +8,9 @@ from typing import Any
 import pytest
 
 from host_functions import HostFunctions
-from openai_responses.endings import (
-    CUT,
-    Ending,
-)
+from openai_responses.endings import CUT, Ending
 from openai_responses.items import Item, message_text
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     CallAnswered,
     Grew,
     ItemEnded,
@@ -22,18 +19,11 @@ from openai_responses.run_events import (
     RunEnded,
     TurnEnded,
 )
-from openai_responses.usage import Usage
-from owui_chat.host_chunks import (
-    error_chunk,
-    host_usage,
-    source_chunk,
-    status_chunk,
-)
-from owui_chat.markers import has_marker, marker
-from owui_chat.native import (
-    NativeView,
-)
-from owui_chat.remarks import REMARK_TYPE
+from openai_responses.models.usage import Usage
+from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
+from owui_chat.render.native import NativeView
+from owui_chat.storage.markers import has_marker, marker
+from owui_chat.storage.output_carrier import REMARK_TYPE
 from run_sample import (
     TRANSCRIPTS,
     call,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from owui_chat.old_blocks import without_old_blocks
+from owui_chat.input.history import without_old_blocks
 
 OURS = [
     '<details type="status" done="false">\n<summary>Working</summary>\n\n---</details>',

@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from owui_chat.messages import Answered, Said, Stretch
-from owui_chat.paired import Paired, paired_messages
-from owui_chat.prefix import (
+from owui_chat.input.prefix import (
     Sent,
     as_sent,
     first_instructions,
@@ -14,7 +12,8 @@ from owui_chat.prefix import (
     sent_now,
     with_sent,
 )
-from owui_chat.stored import message_key
+from owui_chat.messages import Answered, Paired, Said, Stretch, paired_messages
+from owui_chat.storage.records import message_key
 
 ROW = {
     "q0": {"role": "user", "content": "zero"},

@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from owui_chat.pruning import stored_size, tidied
-from owui_chat.stored import SEED_KEY, Record, message_key, read_records, write_records
+from owui_chat.storage.records import (
+    SEED_KEY,
+    Record,
+    message_key,
+    read_records,
+    stored_size,
+    tidied,
+    write_records,
+)
 from run_sample import ORIGIN, call, output, reasoning
 
 Json = dict[str, Any]

@@ -8,10 +8,14 @@ import pytest
 from host_functions import HostFunctions
 from openai_responses.endings import CUT
 from openai_responses.items import Item, message_text
-from openai_responses.run_events import Grew, ItemStarted, RunEnded, RunEvent
-from owui_chat.markers import without_markers
-from owui_chat.native import NativeView
-from owui_chat.remarks import REMARK_TYPE, closing_remark, with_given_texts
+from openai_responses.loop.events import Grew, ItemStarted, RunEnded, RunEvent
+from owui_chat.render.native import NativeView
+from owui_chat.storage.markers import without_markers
+from owui_chat.storage.output_carrier import (
+    REMARK_TYPE,
+    closing_remark,
+    with_given_texts,
+)
 from run_sample import (
     call,
     message,

@@ -8,9 +8,7 @@ import pytest
 from host_functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.items import Item, item_type
-from openai_responses.remote_calls import refused_pair, remote_pair
-from openai_responses.replay import given_back
-from openai_responses.run_events import (
+from openai_responses.loop.events import (
     CallAnswered,
     Grew,
     ItemEnded,
@@ -18,7 +16,8 @@ from openai_responses.run_events import (
     RunEnded,
     RunEvent,
 )
-from owui_chat.history import build_input
+from openai_responses.requests.replay import given_back, refused_pair, remote_pair
+from owui_chat.input.history import build_input
 from owui_chat.messages import read_messages
 from run_sample import (
     ORIGIN,

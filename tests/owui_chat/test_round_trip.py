@@ -11,32 +11,31 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from host_functions import HostFunctions
-from openai_responses.hosted import is_kept_hosted
 from openai_responses.items import (
     Item,
     is_call,
     is_call_output,
     is_commentary,
+    is_kept_hosted,
     item_type,
     message_text,
     open_calls,
     without_orphans,
 )
-from openai_responses.replay import replayed, restated
-from openai_responses.run_events import ItemEnded, ItemStarted, RunEvent
-from owui_chat.history import build_input
-from owui_chat.kept import kept_values, stored_runs, with_kept
-from owui_chat.markers import has_marker
-from owui_chat.messages import read_messages
-from owui_chat.paired import paired_messages
-from owui_chat.prefix import (
+from openai_responses.loop.events import ItemEnded, ItemStarted, RunEvent
+from openai_responses.requests.replay import replayed, restated
+from owui_chat.input.history import build_input
+from owui_chat.input.prefix import (
     as_sent,
     first_instructions,
     read_sent,
     sent_now,
     with_sent,
 )
-from owui_chat.stored import Record, message_key, read_records, write_records
+from owui_chat.messages import paired_messages, read_messages
+from owui_chat.storage.markers import has_marker
+from owui_chat.storage.output_carrier import kept_values, stored_runs, with_kept
+from owui_chat.storage.records import Record, message_key, read_records, write_records
 from picture_sample import PNG, data_url
 from run_sample import (
     ORIGIN,

@@ -6,8 +6,8 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item
-from openai_responses.run_events import Cited, ItemEnded, RunEvent
-from owui_chat.native import NativeView
+from openai_responses.loop.events import Cited, ItemEnded, RunEvent
+from owui_chat.render.native import NativeView
 from run_sample import message, run_of, run_of_transcript, search
 
 Json = dict[str, Any]

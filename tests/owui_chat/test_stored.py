@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses.origin import Origin
-from owui_chat.stored import (
+from openai_responses.requests.replay import Origin
+from owui_chat.storage.records import (
     Record,
     dead_in,
     message_key,

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion
 
-from owui_chat.markers import marker
-from owui_chat.tasks import task_format, task_messages, task_result
+from owui_chat.input.tasks import task_format, task_messages, task_result
+from owui_chat.storage.markers import marker
 
 LINE = marker("reasoning", "A" * 26)
 

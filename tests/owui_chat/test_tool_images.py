@@ -6,15 +6,15 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item
-from openai_responses.run_events import CallAnswered
-from owui_chat.cards import output_card
-from owui_chat.messages import Answered, Returned, Said, Stretch, read_messages
-from owui_chat.tool_images import (
+from openai_responses.loop.events import CallAnswered
+from owui_chat.input.attachments import (
     UNREADABLE_IMAGE,
     output_with,
     tool_image,
     with_tool_images,
 )
+from owui_chat.messages import Answered, Returned, Said, Stretch, read_messages
+from owui_chat.render.items import output_card
 from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]

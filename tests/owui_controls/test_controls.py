@@ -7,8 +7,8 @@ import pytest
 from pydantic import BaseModel
 
 from owui_controls.controls import CONTROLS_KEY, CONTROLS_VERSION, Filter
+from owui_manifold.config import is_of_another_version, with_wishes
 from owui_manifold.valves import UserValves
-from owui_manifold.wishes import is_of_another_version, with_wishes
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 

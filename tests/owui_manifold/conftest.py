@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from asked_sample import valves_for
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections
 from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from stand_in_host import StandInHost

@@ -6,8 +6,7 @@ import pytest
 
 from asked_sample import MODEL, USER, asked_of, chat
 from openai_responses.errors import InvalidRequest
-from owui_manifold.accounts import asked_endpoint
-from owui_manifold.caller import Caller
+from owui_manifold.context import Caller, asked_endpoint
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
 from pipe_calls import chunks_of, errors, grown, result_of

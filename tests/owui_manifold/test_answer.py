@@ -9,16 +9,15 @@ import pytest
 
 from asked_sample import MODEL, TOOL, asked_of, chat, surroundings, valves_for
 from openai_responses.items import is_call
-from openai_responses.replay import replayed
-from openai_responses.run_events import CallAnswered, Grew, ItemEnded, RunEnded
-from openai_responses.transport import Connections
-from owui_chat.kept_cards import Carried, Kept
-from owui_chat.markers import split_at_markers
-from owui_chat.stored import message_key, read_records
+from openai_responses.loop.events import CallAnswered, Grew, ItemEnded, RunEnded
+from openai_responses.requests.replay import replayed
+from openai_responses.transport.connections import Connections
+from owui_chat.storage.markers import split_at_markers
+from owui_chat.storage.output_carrier import Carried, Kept
+from owui_chat.storage.records import message_key, read_records
 from owui_manifold.answer import Told, told
-from owui_manifold.caller import Caller
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.job import Asked
+from owui_manifold.chat import prepare_chat
+from owui_manifold.context import Asked, Caller
 from owui_manifold.rounds import last_round
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from asked_sample import chat, valves_for
-from openai_responses.replay import replayed
-from owui_chat.markers import without_markers
+from openai_responses.requests.replay import replayed
+from owui_chat.storage.markers import without_markers
+from owui_manifold.config import runs_in_background
 from owui_manifold.pipe import Pipe
-from owui_manifold.settings import runs_in_background
 from owui_manifold.valves import Valves
 from pipe_calls import (
     NATIVE,

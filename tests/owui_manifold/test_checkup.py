@@ -7,11 +7,11 @@ import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.exchange import Limits
 from openai_responses.items import Item
-from openai_responses.models import resolve_model
-from openai_responses.run_events import Grew, RunEnded
-from openai_responses.transport import Connections
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import Grew, RunEnded
+from openai_responses.models.resolve import resolve_model
+from openai_responses.transport.connections import Connections
 from owui_manifold.checkup import Checkup
 from simulator import Simulator
 from upstream import Upstream

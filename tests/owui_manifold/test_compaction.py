@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from asked_sample import TOOL, asked_of, chat, valves_for
-from openai_responses.replay import replayed
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.defaults import default_parameters
+from openai_responses.requests.replay import replayed
+from owui_manifold.chat import default_parameters, prepare_chat
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
 from pipe_calls import answering, chunks_of, errors, statuses, stored

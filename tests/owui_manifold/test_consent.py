@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.consent import approver_of, not_for_the_host
+from owui_manifold.host_tools import approver_of, not_for_the_host
 from owui_manifold.valves import Valves
 
 pytestmark = pytest.mark.asyncio

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from owui_manifold.caller import Caller
-from owui_manifold.defaults import default_parameters
+from owui_manifold.chat import default_parameters
+from owui_manifold.context import Caller
 from owui_manifold.valves import UserValves, Valves
 
 CHAT = Caller("f.m", user_id="u-1", chat_id="c-1", message_id="m-1")

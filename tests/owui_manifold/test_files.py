@@ -9,10 +9,10 @@ import pytest
 from asked_sample import asked_of, chat, surroundings
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from owui_chat.attachments import Attachment
+from owui_chat.input.attachments import Attachment
 from owui_chat.messages import Answered, Said, Stretch
-from owui_manifold.caller import Caller
-from owui_manifold.chat_job import prepare_chat
+from owui_manifold.chat import prepare_chat
+from owui_manifold.context import Caller
 from owui_manifold.files import read_tool_image, with_documents
 from owui_manifold.valves import Valves
 from picture_sample import BMP, PDF, PIXEL, PNG, data_url

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from asked_sample import chat, surroundings
-from openai_responses.approvals import Approver
-from openai_responses.tool_names import ToolNames
-from openai_responses.toolset import CallLimits, ToolAnswer, Toolset
+from openai_responses.loop.tools import Approver, CallLimits, ToolAnswer, Toolset
+from openai_responses.requests.tools import ToolNames
 from owui_manifold.host_tools import HostTools
 from picture_sample import PIXEL, PNG
 from stand_in_host import StandInHost, host_callable

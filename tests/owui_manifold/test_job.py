@@ -8,15 +8,13 @@ import pytest
 from asked_sample import IDS, MODEL, TOOL, asked_of, chat, surroundings
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
-from openai_responses.origin import Origin
-from openai_responses.replay import replayed
-from owui_chat.markers import marker
-from owui_chat.stored import Record, message_key, write_records
-from owui_manifold.caller import Caller
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.learned import Learned
+from openai_responses.requests.replay import Origin, replayed
+from owui_chat.storage.markers import marker
+from owui_chat.storage.records import Record, message_key, write_records
+from owui_manifold.chat import prepare_chat, prepare_task
+from owui_manifold.config import Learned
+from owui_manifold.context import Caller
 from owui_manifold.rounds import Round, remember_round
-from owui_manifold.task_job import prepare_task
 from owui_manifold.valves import UserValves, Valves
 from run_sample import call, message, output, reasoning
 from stand_in_host import Row, StandInHost

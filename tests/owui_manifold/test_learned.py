@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from openai_responses.endpoint import Endpoint
-from owui_manifold.learned import Learned, Lessons
+from owui_manifold.config import Learned, Lessons
 
 ACCOUNT = Endpoint("https://api.openai.com/v1", "sk-canary-1", "org-1")
 

@@ -7,9 +7,8 @@ import pytest
 
 from asked_sample import MODEL, asked_of, chat, surroundings
 from openai_responses.errors import InvalidRequest
-from owui_manifold.caller import Caller
-from owui_manifold.job import Asked
-from owui_manifold.legacy import legacy_notices
+from owui_manifold.context import Asked, Caller
+from owui_manifold.report import legacy_notices
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
 

@@ -10,13 +10,13 @@ import pytest
 import pytest_asyncio
 
 from asked_sample import MODEL, asked_of, chat, surroundings, valves_for
-from openai_responses.run_events import ItemEnded, Pictured
-from openai_responses.transport import Connections
-from owui_chat.kept_cards import ShownEvent
-from owui_chat.stored import read_records
+from openai_responses.loop.events import ItemEnded, Pictured
+from openai_responses.transport.connections import Connections
+from owui_chat.storage.output_carrier import ShownEvent
+from owui_chat.storage.records import read_records
 from owui_manifold.answer import told
-from owui_manifold.caller import Caller
-from owui_manifold.chat_job import prepare_chat
+from owui_manifold.chat import prepare_chat
+from owui_manifold.context import Caller
 from simulator import Simulator
 from simulator.containers import TABLE
 from simulator.pictures import picture

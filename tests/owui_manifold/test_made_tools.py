@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.made_tools import made_tools, replaced_by
+from owui_manifold.hosted_tools import made_tools, replaced_by
 from owui_manifold.valves import UserValves, Valves
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from asked_sample import IDS, USER, chat
+from owui_manifold.config import OTHER_VERSION
 from owui_manifold.pipe import Pipe
-from owui_manifold.wishes import OTHER_VERSION
 from pipe_calls import chunks_of, statuses
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses.transport import Connections
-from owui_manifold.listing import Listing
-from owui_manifold.offered_models import offered_models
+from openai_responses.transport.connections import Connections
+from owui_manifold.models import Listing, offered_models
 from owui_manifold.valves import Valves
 from simulator import Simulator
 

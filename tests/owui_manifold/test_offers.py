@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.models import resolve_model
-from openai_responses.tool_names import ToolNames
-from owui_manifold.offers import Offered, offered_tools
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.tools import ToolNames
+from owui_manifold.hosted_tools import Offered, offered_tools
 from owui_manifold.valves import Valves
 
 Json = dict[str, Any]

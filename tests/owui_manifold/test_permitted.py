@@ -2,7 +2,7 @@
 
 import pytest
 
-from owui_manifold.permitted import permission_complaint, permitted_valves
+from owui_manifold.config import permission_complaint, permitted_valves
 from owui_manifold.valves import UserValves, Valves
 
 ALL = UserValves(

@@ -14,9 +14,9 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from asked_sample import IDS, MODEL, TOOL, USER, chat, valves_for
 from hosts.offline import free_port
 from openai_responses.items import message_text
-from openai_responses.replay import replayed
-from owui_chat.markers import has_marker, without_markers
-from owui_chat.stored import read_records
+from openai_responses.requests.replay import replayed
+from owui_chat.storage.markers import has_marker, without_markers
+from owui_chat.storage.records import read_records
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
 from pipe_calls import (

@@ -6,10 +6,10 @@ import pytest
 
 from asked_sample import asked_of, chat
 from openai_responses.endings import COMPLETED
-from openai_responses.run_events import RunEnded
-from openai_responses.usage import Usage
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.pricing import priced
+from openai_responses.loop.events import RunEnded
+from openai_responses.models.usage import Usage
+from owui_manifold.chat import prepare_chat
+from owui_manifold.report import priced
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
 

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from asked_sample import TOOL, chat, valves_for
-from owui_chat.markers import without_markers
+from owui_chat.storage.markers import without_markers
 from owui_manifold.pipe import Pipe
 from pipe_calls import (
     NATIVE,

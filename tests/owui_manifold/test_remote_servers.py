@@ -10,17 +10,15 @@ import pytest
 
 from asked_sample import MODEL, TOOL, USER, asked_of, chat, surroundings, valves_for
 from openai_responses.items import Item
-from openai_responses.remote_calls import remote_pair
-from openai_responses.replay import given_back
-from openai_responses.run_events import Noted, RunEnded
-from openai_responses.transport import Connections
+from openai_responses.loop.events import Noted, RunEnded
+from openai_responses.requests.replay import given_back, remote_pair
+from openai_responses.transport.connections import Connections
 from owui_manifold.answer import told
-from owui_manifold.caller import Caller
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.job import Asked
+from owui_manifold.chat import prepare_chat
+from owui_manifold.config import secrets_of
+from owui_manifold.context import Asked, Caller
 from owui_manifold.pipe import Pipe
 from owui_manifold.rounds import last_round
-from owui_manifold.settings import secrets_of
 from owui_manifold.valves import UserValves
 from pipe_calls import (
     NATIVE,

@@ -8,17 +8,12 @@ from typing import Any
 import pytest
 
 from asked_sample import MODEL, RUN_ID, TOOL, asked_of, chat
-from openai_responses.endings import (
-    COMPLETED,
-    CUT,
-    ending_of_failure,
-)
+from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError
-from openai_responses.run_events import Noted, RunEnded, Trace
-from openai_responses.usage import Usage
-from owui_manifold.caller import Caller
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.job import Asked, Job
+from openai_responses.loop.events import Noted, RunEnded, Trace
+from openai_responses.models.usage import Usage
+from owui_manifold.chat import Job, prepare_chat
+from owui_manifold.context import Asked, Caller
 from owui_manifold.report import (
     report_end,
     report_note,

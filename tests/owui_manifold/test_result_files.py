@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from owui_chat.tool_images import UNREADABLE_IMAGE
-from owui_manifold.result_files import ResultFiles, share_out
+from owui_chat.input.attachments import UNREADABLE_IMAGE
+from owui_manifold.files import ResultFiles, share_out
 from picture_sample import BMP, JPEG, PIXEL, data_url
 from stand_in_host import StandInHost
 

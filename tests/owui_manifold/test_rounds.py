@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from openai_responses.replay import replayed
+from openai_responses.requests.replay import replayed
 from owui_chat.messages import Answered, Called, Returned, Stretch
 from owui_manifold.rounds import (
     Round,

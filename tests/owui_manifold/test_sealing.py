@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.sealing import Seal, is_sealed
+from owui_manifold.store import Seal, is_sealed
 
 VALUE = {
     "__v": 4,

@@ -8,9 +8,13 @@ from pydantic import TypeAdapter
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.models import resolve_model
-from owui_manifold.hosted_tools import NO_HOSTED_TOOLS, HostedTools, hosted_tools
-from owui_manifold.offers import offered_tools
+from openai_responses.models.resolve import resolve_model
+from owui_manifold.hosted_tools import (
+    NO_HOSTED_TOOLS,
+    HostedTools,
+    hosted_tools,
+    offered_tools,
+)
 from owui_manifold.valves import UserValves, Valves
 
 Json = dict[str, Any]

@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 
-from openai_responses.approvals import Approver
-from openai_responses.deadlines import Timeouts
 from openai_responses.endpoint import Network
 from openai_responses.errors import InvalidRequest
-from openai_responses.request import Settings
-from openai_responses.retries import RetryPolicy
-from openai_responses.toolset import CallLimits
-from owui_manifold.learned import Learned
-from owui_manifold.settings import (
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.tools import Approver, CallLimits
+from openai_responses.requests.build import Settings
+from openai_responses.transport.connections import Timeouts
+from owui_manifold.config import (
+    Learned,
     chosen_settings,
     endpoint_of,
     extra_headers,

@@ -9,11 +9,10 @@ import pytest
 from asked_sample import TOOL, asked_of, surroundings, valves_for
 from bench.chats import long_chat
 from openai_responses.items import Item, open_calls
-from openai_responses.transport import Connections
+from openai_responses.transport.connections import Connections
 from owui_manifold.answer import told
-from owui_manifold.caller import Caller
-from owui_manifold.chat_job import prepare_chat
-from owui_manifold.job import Asked
+from owui_manifold.chat import prepare_chat
+from owui_manifold.context import Asked, Caller
 from owui_manifold.rounds import last_round
 from simulator import Simulator
 from stand_in_host import Row, StandInHost

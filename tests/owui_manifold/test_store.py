@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_chat.kept_cards import KeptCards
-from owui_chat.prefix import Sent
-from owui_chat.pruning import MAX_STORED_KB
-from owui_chat.shown import ShownItems
-from owui_chat.stored import Record, message_key, read_records, write_records
-from owui_manifold.caller import Caller
-from owui_manifold.sealing import Seal, is_sealed
-from owui_manifold.store import ChatStore, open_store
+from owui_chat.input.prefix import Sent
+from owui_chat.render.items import KeptCards, ShownItems
+from owui_chat.storage.records import (
+    MAX_STORED_KB,
+    Record,
+    message_key,
+    read_records,
+    write_records,
+)
+from owui_manifold.context import Caller
+from owui_manifold.store import ChatStore, Seal, is_sealed, open_store
 from owui_manifold.valves import Valves
 from run_sample import ORIGIN, call, reasoning
 from stand_in_host import SERVER_SECRET, Row, StandInHost

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from asked_sample import MODEL, asked_of, chat
-from owui_manifold.caller import Caller
+from owui_manifold.chat import prepare_task
+from owui_manifold.context import Caller
 from owui_manifold.report import report_request
-from owui_manifold.task_job import prepare_task
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
 

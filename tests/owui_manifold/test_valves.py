@@ -5,9 +5,8 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from openai_responses.models import REASONING_EFFORTS, resolve_model
-from owui_manifold.network_valves import clamped
-from owui_manifold.valves import UserValves, Valves
+from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
+from owui_manifold.valves import UserValves, Valves, clamped
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
 PASSWORDS = {

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses.arguments import argument_complaint
-from openai_responses.schemas import strict_schema
+from openai_responses.loop.arguments import argument_complaint
+from openai_responses.requests.json_schema import strict_schema
 from sandbox_sample import TIGHT, Chat, sandboxed
 from toolbox.sandbox_specs import sandbox_specs
 

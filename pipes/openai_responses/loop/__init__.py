@@ -1,0 +1,1 @@
+"""The loop: responses, retries, tools, until the run ends."""

@@ -1,0 +1,241 @@
+"""The arguments that a model gives a function, checked against its schema.
+
+A value held against a JSON Schema.
+
+The check knows the keywords that models get wrong: types, required properties, enums,
+items and choices. Others are the tool's business.
+
+What a model gives a function, held against the function's own schema.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from openai_responses.requests.json_schema import referred
+
+DEEPEST_ARGUMENT = 40
+"""How deep values and what schemas refer to are followed."""
+
+
+def _is_number(value: Any) -> bool:
+    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value)
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": _is_number,
+    "integer": lambda value: _is_number(value) and value == int(value),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaCheck:
+    """Holds values against the parts of one schema.
+
+    Where it is `lenient`, the null of a property that may be left out is always fine.
+    What was found is remembered by the objects themselves, so a check must not outlive
+    them.
+    """
+
+    root: Mapping[str, Any]
+    lenient: bool = False
+    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
+
+    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+            return ""
+        # A schema can lead to the same part by many ways, and back to where it began.
+        place = (path, id(value), id(node))
+        if place not in self._found:
+            self._found[place] = ""
+            self._found[place] = self._misfit(value, node, path, depth)
+        return self._found[place]
+
+    def _misfit(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            return self.misfit(value, referred(node, self.root), path, depth + 1)
+        found = _own_misfit(value, node, path)
+        if isinstance(value, Mapping):
+            found = found or self._in_object(value, node, path, depth)
+        if isinstance(value, list):
+            found = found or self._in_list(value, node, path, depth)
+        return found or self._in_parts(value, node, path, depth)
+
+    def _in_object(
+        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        required = node.get("required") or ()
+        missing = [name for name in required if name not in value]
+        if missing:
+            return f"{_joined(path, str(missing[0]))} is missing"
+        properties = node.get("properties") or {}
+        found = (
+            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
+            for name in properties
+            if name in value
+            and (value[name] is not None or name in required or not self.lenient)
+        )
+        return next(filter(None, found), "")
+
+    def _in_list(
+        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        found = (
+            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
+            for place, one in enumerate(value)
+        )
+        return next(filter(None, found), "")
+
+    def _in_parts(
+        self, value: Any, node: Mapping[str, Any], path: str, depth: int
+    ) -> str:
+        """Hold a value against `allOf`, and against one at least of a choice."""
+        for part in node.get("allOf") or ():
+            found = self.misfit(value, part, path, depth + 1)
+            if found:
+                return found
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
+            return f"{path or 'object'} fits none of its forms"
+        return ""
+
+
+def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
+    """Hold a value against the type of a schema, then against what it may be."""
+    place = path or "object"
+    kinds = _known_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{place} must be {_listed(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
+        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
+    return ""
+
+
+def _known_types(said: Any) -> list[str]:
+    kinds = [said] if isinstance(said, str) else said or []
+    return [kind for kind in kinds if kind in _TYPES]
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return a few words as a list; long ones are no help to a model."""
+    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
+    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""What a server calls a schema need not be one."""
+
+
+def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+
+    Nulls that stand for "not given" are fine.
+    """
+    if not isinstance(arguments, Mapping):
+        return "The arguments must be a JSON object."
+    given = without_nulls(arguments, schema)
+    try:
+        found = SchemaCheck(schema).misfit(given, schema)
+    except _ODD_SCHEMA:
+        return None
+    return f"The argument {found}." if found else None
+
+
+def without_nulls(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments without the nulls that stand for "not given".
+
+    They do where a property is optional and must not be null itself. Where the schema
+    is a choice, the form that the model chose tells.
+    """
+    try:
+        return dict(_cleaned(arguments, schema, schema, 0))
+    except _ODD_SCHEMA:
+        return dict(arguments)
+
+
+def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+        return value
+    forms = _held_against(value, node, root)
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_cleaned(one, items, root, depth + 1) for one in value]
+    known: dict[str, list[Any]] = {}
+    required: set[str] = set()
+    for form in forms:
+        for name, part in (form.get("properties") or {}).items():
+            known.setdefault(name, []).append(part)
+        required |= set(form.get("required") or ())
+    whole = {name: {"allOf": parts} for name, parts in known.items()}
+    may_be_null = SchemaCheck(root)
+    return {
+        name: _cleaned(one, whole.get(name), root, depth + 1)
+        for name, one in value.items()
+        if one is not None
+        or name not in whole
+        or name in required
+        or not may_be_null.misfit(None, whole[name])
+    }
+
+
+def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+    """Return the schemas that a value is held against, each once.
+
+    Of choices it is the option that fits.
+    """
+    found: dict[int, Any] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(_parts_of(value, part, root))
+    return list(found.values())
+
+
+def _parts_of(
+    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+) -> list[Any]:
+    parts = [referred(node, root)] if "$ref" in node else []
+    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
+    for key in ("anyOf", "oneOf"):
+        options = node.get(key)
+        parts += (
+            _chosen_option(value, options, root) if isinstance(options, list) else []
+        )
+    return parts
+
+
+def _chosen_option(
+    value: Any, options: list[Any], root: Mapping[str, Any]
+) -> list[Any]:
+    """Return the option that a value fits; all of them where it fits none."""
+    check = SchemaCheck(root, lenient=True)
+    fitting = (option for option in options if not check.misfit(value, option))
+    first = next(fitting, None)
+    return options if first is None else [first]

@@ -1,0 +1,211 @@
+"""What to do after a refusal: wait and retry, or change the request.
+
+Whether a request is sent once more, how long to wait before.
+
+The rules are those of OpenAI's own client (responses-api.md §4, "SDK retry policy"),
+with one difference: a quota that is used up is never tried again, because waiting
+does not fill it.
+
+A refused request, changed so that it passes.
+
+Five refusals have a cause that we can take away, each at the price of something less
+(responses-api.md §0.9, §2.1, §4). They are recognised by the code, or by the words of
+the server where it gives no code; a request is changed once for each cause, and only
+while nothing has been shown.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from openai_responses.errors import ApiError, Setback
+from openai_responses.items import is_bound, is_hosted
+from openai_responses.models.resolve import REASONING_EFFORTS
+from openai_responses.requests.build import ResponsesRequest
+
+QUOTA_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that says: no more, not: not now."""
+
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_RETRIED_CODES = frozenset(
+    {
+        "rate_limit_exceeded",
+        "server_error",
+        "server_is_overloaded",
+        "slow_down",
+    }
+)
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often, and how long to wait at the most, in seconds."""
+
+    max_retries: int = 1
+    max_wait: float = 60.0
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
+) -> float | None:
+    """Return the seconds to wait before the next attempt; None for no more.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not _is_retried(setback):
+        return None
+    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    wait = backoff if setback.after is None else setback.after
+    return wait if wait <= policy.max_wait else None
+
+
+def _is_retried(setback: Setback) -> bool:
+    words = {setback.error.code, setback.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+        return False
+    if setback.wanted is not None:
+        return setback.wanted
+    if setback.status in (None, 200):
+        return words == {None} or bool(words & _RETRIED_CODES)
+    return setback.status in _RETRIED_STATUS or setback.status >= 500
+
+
+def _is_limit_of_spending(code: str | None) -> bool:
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    return bool(code) and str(code).endswith(suffixes)
+
+
+_ITEM_ERRORS = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|Duplicate item found with id"
+    r"|Expected an ID that begins with"
+    r"|encrypted content .{0,400} could not be verified",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
+_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
+_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """A changed request, and what was given up for it.
+
+    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
+    """
+
+    cause: str
+    request: ResponsesRequest
+    sentence: str
+
+
+def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+    """Return a request without what `error` complains of, if that can be left out."""
+    for cause, heal in _REMEDIES.items():
+        changed = heal(request, error)
+        if changed is not None:
+            return Healed(cause, changed, _SENTENCES[cause])
+    return None
+
+
+def _without_reasoning(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all reasoning: one unreadable item does not say which."""
+    by_code = error.code == "invalid_encrypted_content"
+    if not by_code and not _ITEM_ERRORS.search(error.message):
+        return None
+    kept = [item for item in request.input if not is_bound(item)]
+    # The ids of hosted items are ours, and the API demands them.
+    without_ids = [
+        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
+        for item in kept
+    ]
+    if without_ids == request.input:
+        return None
+    return request.model_copy(update={"input": without_ids})
+
+
+def _without_summary(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    reasoning = request.reasoning or {}
+    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+        return None
+    rest = {key: value for key, value in reasoning.items() if key != "summary"}
+    return request.model_copy(update={"reasoning": rest or None})
+
+
+def _without_stream(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    if not request.stream or not refused:
+        return None
+    return request.model_copy(update={"stream": False})
+
+
+def _with_nearest_effort(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Take the effort nearest to the refused one among those that the error names."""
+    reasoning = request.reasoning or {}
+    asked = reasoning.get("effort")
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+        return None
+    order = list(REASONING_EFFORTS)
+    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
+    others = sorted(named - {asked}, key=order.index)
+    if not others:
+        return None
+    place = order.index(asked)
+    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
+    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+
+
+def _without_servers(
+    request: ResponsesRequest, error: ApiError
+) -> ResponsesRequest | None:
+    """Leave out all remote servers: behind the one that is told of may be others."""
+    tools = request.tools or []
+    kept = [tool for tool in tools if tool.get("type") != "mcp"]
+    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+        return None
+    choice = request.tool_choice if kept and request.tool_choice == "none" else None
+    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+
+
+def _about(error: ApiError) -> str:
+    """Return what an error is about: its parameter, else the words around it."""
+    return error.param or error.message
+
+
+_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+
+_REMEDIES: Mapping[str, _Remedy] = {
+    "reasoning": _without_reasoning,
+    "summary": _without_summary,
+    "stream": _without_stream,
+    "effort": _with_nearest_effort,
+    "servers": _without_servers,
+}
+
+_SENTENCES: Mapping[str, str] = {
+    "reasoning": "The server could not read earlier reasoning of this chat: "
+    "answering without it.",
+    "summary": "This organisation gets no reasoning summaries: answering without.",
+    "stream": "This organisation may not stream: the answer comes in one piece.",
+    "effort": "The model does not have this effort: answering with the nearest one.",
+    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+}

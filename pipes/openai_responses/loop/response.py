@@ -1,0 +1,217 @@
+r"""The state machine of one response.
+
+Events in, run events out, no effect anywhere. An item is *unknown* until its
+`output_item.added`, then *open*, and *ended* from its `output_item.done` on:
+
+    event \ state    unknown            open              ended
+    delta            kept for later     shown             ignored
+    whole text       kept for later     the rest shown    ignored
+    added            opened             ignored           ignored
+    done             opened and ended   ended             ignored
+    final snapshot   opened and ended   ended             ignored
+    citation, sketch ignored            shown             ignored
+
+"Kept for later" is shown when the item is known: the name of a call comes from the
+item alone (responses-api.md §3). What follows the end of the response is ignored in
+every state. Texts that end are authoritative: what a person has not seen of them yet
+is shown, and the ended item is the wire's own dict.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from openai_responses.endings import (
+    COMPLETED,
+    Ending,
+    api_word,
+    ending_of_failure,
+    ending_of_incomplete,
+)
+from openai_responses.errors import ApiError, read_api_error
+from openai_responses.items import Item, TextPlace, content_parts, item_texts
+from openai_responses.loop.events import (
+    Cited,
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    Pictured,
+    RunEvent,
+    Trace,
+    TurnEnded,
+)
+from openai_responses.models.usage import Usage, read_usage
+from openai_responses.transport.stream import (
+    Annotated,
+    Delta,
+    ItemAdded,
+    ItemDone,
+    ResponseEnded,
+    Sketched,
+    StreamError,
+    StreamEvent,
+    Whole,
+)
+
+
+class Turn:
+    """One response, from its first event to its last."""
+
+    def __init__(self, first_index: int = 0) -> None:
+        """Count items from `first_index` on, the number of items of earlier turns."""
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._early: dict[int, list[Delta | Whole]] = {}
+        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The items that ended, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event; return what it means to those who watch the run."""
+        self.event_count += 1
+        return [] if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case Delta():
+                return self._grow(event)
+            case Whole():
+                return self._replace(event)
+            case Annotated() | Sketched() if event.output_index in self._open:
+                return [_beside(event, self._first + event.output_index)]
+            case ItemAdded():
+                return self._start(event.output_index, event.item)
+            case ItemDone():
+                return self._end(event.output_index, event.item)
+            case ResponseEnded():
+                return self._finish(event)
+            case StreamError():
+                self.trace = replace(self.trace, error=event.error)
+                self.ending = ending_of_failure("error", event.error)
+                # As the only event it is what a bad status is elsewhere.
+                self.refusal = event.error if self.event_count == 1 else None
+        return []
+
+    def _grow(self, event: Delta) -> list[RunEvent]:
+        texts = self._open.get(event.output_index)
+        if texts is None:
+            self._keep(event)
+            return []
+        if not event.text:
+            return []
+        texts.setdefault((event.kind, event.part), []).append(event.text)
+        index = self._first + event.output_index
+        return [Grew(index, event.kind, event.part, event.text)]
+
+    def _replace(self, event: Whole) -> list[RunEvent]:
+        if event.output_index not in self._open:
+            self._keep(event)
+            return []
+        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
+
+    def _keep(self, event: Delta | Whole) -> None:
+        if event.output_index not in self._ended:
+            self._early.setdefault(event.output_index, []).append(event)
+
+    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._open or output_index in self._ended:
+            return []
+        self._open[output_index] = {}
+        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
+        for early in self._early.pop(output_index, ()):
+            events += self._take(early)
+        return events
+
+    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
+        if output_index in self._ended:
+            return []
+        events = self._start(output_index, item)
+        for place, text in item_texts(item):
+            events += self._show_rest(output_index, place, text)
+        del self._open[output_index]
+        self._ended[output_index] = item
+        return [*events, ItemEnded(self._first + output_index, item)]
+
+    def _show_rest(
+        self, output_index: int, place: TextPlace, text: str
+    ) -> list[RunEvent]:
+        """Show what `text` has beyond its deltas.
+
+        A text that contradicts its deltas cannot be shown as growth: the ended item
+        corrects it.
+        """
+        texts = self._open[output_index]
+        shown = "".join(texts.get(place, ()))
+        texts[place] = [text]
+        if len(text) <= len(shown) or not text.startswith(shown):
+            return []
+        index = self._first + output_index
+        return [Grew(index, *place, text[len(shown) :])]
+
+    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"))
+        self.ending = _ending_of(event.status, response)
+        self.trace = replace(
+            self.trace,
+            model=str(response.get("model") or ""),
+            error=read_api_error(response.get("error")),
+            removed=_removals(response.get("input_transformations")),
+        )
+        events: list[RunEvent] = []
+        output = response.get("output")
+        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, dict):
+                events += self._end(output_index, item)
+        response_id = str(response.get("id") or "")
+        return [
+            *events,
+            *self.close(),
+            TurnEnded(response_id, event.status, self.usage),
+        ]
+
+    def close(self) -> list[RunEvent]:
+        """Show what messages said that were never announced; nothing else comes."""
+        events: list[RunEvent] = []
+        for output_index in sorted(self._early):
+            kinds = {early.kind for early in self._early[output_index]}
+            if kinds & {"text", "refusal"}:
+                message = {"type": "message", "role": "assistant", "content": []}
+                events += self._start(output_index, message)
+        return events
+
+
+def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
+    if isinstance(event, Annotated):
+        return Cited(index, event.part, event.annotation)
+    return Pictured(index, event.number, event.image, event.form)
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Count what the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
+    if status == "incomplete":
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else None
+        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+    if status == "cancelled":  # by somebody else: ours end without an answer
+        return ending_of_incomplete(status)
+    if status == "failed":
+        return ending_of_failure("failed", read_api_error(response.get("error")))
+    return COMPLETED

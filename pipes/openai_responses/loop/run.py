@@ -1,0 +1,201 @@
+"""A whole request, as a stream of run events: turn, calls, turn.
+
+The loop knows neither host nor valve: what it needs comes in frozen inputs, what
+happens goes out as events, and the last of them says how the run ended.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item, is_call, since_compaction
+from openai_responses.loop.attempts import Attempts, Limits, Line
+from openai_responses.loop.events import CallAnswered, RunEnded, RunEvent
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.tools import (
+    Consent,
+    ToolAnswer,
+    Toolset,
+    asked_consents,
+    failed_answer,
+    output_of,
+    refused_consents,
+    run_calls,
+)
+from openai_responses.models.usage import Usage, add_usage
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import given_back, is_approval_request, settled
+from openai_responses.requests.tools import later_choice
+from openai_responses.transport.connections import Connections, Deadlines
+
+_NO_RETRY = RetryPolicy(0)
+"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+
+_ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
+_CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> AsyncGenerator[RunEvent, None]:
+    """Send `request` and report what happens; ends with exactly one RunEnded.
+
+    With a `toolset` that runs them, calls are answered here; without, they are left
+    open for the caller, unless their answer broke off. Raises nothing of ours: a
+    refusal is an ending. Cancelling it, or closing the generator, closes the
+    connection and cancels the tools.
+    """
+    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    retries = limits.retries
+    so_far = _SoFar()
+    while True:
+        attempts = Attempts(request, line, retries, len(so_far.output))
+        async with aclosing(attempts.events()) as events:
+            async for event in events:
+                yield event
+        so_far.add_turn(attempts)
+        if attempts.ending.is_failure:
+            for answered in so_far.broken_off(attempts.turn.output):
+                yield answered
+            break
+        if toolset is None:
+            break
+        round_ = _Round(attempts.turn.output, toolset, so_far)
+        if not round_.asks:
+            break
+        with line.deadlines.paused():
+            async with aclosing(round_.answers()) as answers:
+                async for event in answers:
+                    yield event
+        if so_far.is_last_turn or round_.leaves_calls:
+            break
+        request = _next_request(attempts, toolset, so_far, round_)
+        retries = _NO_RETRY
+    yield RunEnded(
+        attempts.ending,
+        so_far.usage,
+        attempts.turn.usage,
+        tuple(so_far.output),
+        attempts.trace,
+    )
+
+
+class _SoFar:
+    """What the turns of a run have come to."""
+
+    def __init__(self) -> None:
+        self.output: list[Item] = []
+        self.usage: Usage | None = None
+        self.rounds = 0
+        self.calls = 0
+        self.is_last_turn = False
+
+    def add_turn(self, attempts: Attempts) -> None:
+        """Count what a turn brought."""
+        self.output += attempts.turn.output
+        self.usage = add_usage(self.usage, attempts.turn.usage)
+
+    def answered(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        """Add the output of a call; return what tells of it."""
+        item, index = output_of(call, answer), len(self.output)
+        self.output.append(item)
+        return CallAnswered(index, item, answer.failed, answer.card)
+
+    def broken_off(self, output: Sequence[Item]) -> list[CallAnswered]:
+        """Answer the calls of a turn that failed: none of them was run."""
+        calls = [item for item in output if is_call(item)]
+        return [self.answered(call, _refused(call, _BROKEN_OFF)) for call in calls]
+
+
+class _Round:
+    """The calls and questions of one turn, each of which is answered, in their order.
+
+    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
+    run, `leaves_calls` whether some are for the caller to run.
+    """
+
+    def __init__(
+        self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
+    ) -> None:
+        calls = [item for item in output if is_call(item)]
+        self._calls = calls if toolset.runs_calls else []
+        self.leaves_calls = len(self._calls) < len(calls)
+        self.requests = [item for item in output if is_approval_request(item)]
+        self._toolset = toolset
+        self._so_far = so_far
+        self.outputs: list[Item] = []
+        self.was_limited = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything to answer."""
+        return bool(self._calls or self.requests)
+
+    async def answers(self) -> AsyncGenerator[RunEvent, None]:
+        """Answer everything and tell of it; the run's output grows by the outputs."""
+        for consent in await self._consents():
+            for event in consent.events(len(self._so_far.output)):
+                yield event
+            self.outputs.append(consent.response)
+            self._so_far.output += consent.output
+        allowed = self._allowed()
+        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
+            async for call, answer in ended:
+                yield self._told(call, answer)
+        for call in self._calls[allowed:]:
+            yield self._told(call, _refused(call, self._why()))
+        self.was_limited = allowed < len(self._calls) or self._is_over
+        self._so_far.rounds += 1
+        self._so_far.calls += allowed
+
+    def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+        told = self._so_far.answered(call, answer)
+        self.outputs.append(told.item)
+        return told
+
+    async def _consents(self) -> list[Consent]:
+        if self._is_over:
+            return refused_consents(self.requests, _ROUNDS_USED_UP)
+        return await asked_consents(self.requests, self._toolset.approver)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._so_far.rounds >= self._toolset.rounds
+
+    def _allowed(self) -> int:
+        """Return how many of the calls may run."""
+        if self._is_over:
+            return 0
+        left = self._toolset.most_calls - self._so_far.calls
+        return max(0, min(left, len(self._calls)))
+
+    def _why(self) -> str:
+        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
+
+
+def _refused(call: Item, why: str) -> ToolAnswer:
+    return failed_answer(f"{call.get('name')} {why}")
+
+
+def _next_request(
+    attempts: Attempts, toolset: Toolset, so_far: _SoFar, round_: _Round
+) -> ResponsesRequest:
+    """Return the request of the next turn: all of this one, and what came of it.
+
+    A tool that had to be called has been; at the limit the last turn may call none.
+    The tools themselves stay, because the prompt cache lives on them.
+    """
+    request = attempts.request
+    # A question of the API cannot be answered without the reasoning that led to it.
+    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    received = given_back(attempts.turn.output, with_reasoning=reasoning)
+    so_far.is_last_turn = round_.was_limited
+    choice = "none" if round_.was_limited else later_choice(request.tool_choice)
+    items = settled([*request.input, *received, *round_.outputs])
+    items = since_compaction(items)
+    return request.model_copy(update={"input": items, "tool_choice": choice})

@@ -1,0 +1,446 @@
+"""Calls of tools: who may run them, how they run, and what they return.
+
+Whether a call may run: by rule, or by asking a person.
+
+A rule is a pattern of tool names with an answer, `delete_*=ask`; the first that fits
+counts. Nobody there to ask, or no clear yes, is a no.
+
+What a run needs to answer calls: the tools of a request, with their limits.
+
+Callables run by name: checked, bounded, each with an output whatever happens.
+
+The model gets a sentence of ours for every failure; what an exception says goes to
+the log alone, because it may quote what the model must not see.
+
+A person's consent to the calls that the API wants to make at remote servers.
+
+The API asks where the description of a server says so, and wherever it does not say
+anything; so what no rule decides is asked here, too.
+"""
+
+import asyncio
+import json
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal, Protocol
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import CALL_OUTPUTS, Item, item_type
+from openai_responses.json_input import typed_object
+from openai_responses.loop.arguments import argument_complaint, without_nulls
+from openai_responses.loop.events import CallAnswered, ItemEnded, ItemStarted, RunEvent
+from openai_responses.redaction import error_place
+from openai_responses.requests.replay import refused_pair, remote_name
+
+Approval = Literal["auto", "ask", "deny"]
+
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, with the way to ask for the calls they leave open.
+
+    `log` takes a line when asking failed.
+    """
+
+    rules: Sequence[tuple[str, Approval]] = ()
+    otherwise: Approval = "auto"
+    ask: Ask | None = field(default=None, compare=False)
+    log: Callable[[str], object] = field(default=str, compare=False)
+
+    def rule_for(self, name: str) -> Approval:
+        """Return what the rules say of a tool."""
+        fitting = (
+            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
+        )
+        return next(fitting, self.otherwise)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether there is a tool, known or not, for which a person is asked."""
+        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str | None:
+        """Return what to tell the model of a call that may not run, or None."""
+        match self.rule_for(name):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        if await self._is_approved(call_id, name, arguments):
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
+
+    async def _is_approved(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        try:
+            return self.ask is not None and await self.ask(call_id, name, arguments)
+        except Exception as error:  # whoever cannot be asked has not said yes
+            self.log(f"nobody could be asked about {name}: {error_place(error)}")
+            return False
+
+
+def read_rules(text: str) -> list[tuple[str, Approval]]:
+    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+
+    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+    """
+    rules: list[tuple[str, Approval]] = []
+    for entry in text.replace("\n", ",").split(","):
+        pattern, _, answer = (part.strip() for part in entry.partition("="))
+        match answer or "ask":
+            case "auto" | "ask" | "deny" as known if pattern:
+                rules.append((pattern, known))
+            case _ if pattern or answer:
+                raise InvalidRequest(
+                    "TOOL_APPROVAL holds something that is no rule. An administrator "
+                    "has to correct it in the valves, for example `delete_*=ask`."
+                )
+    return rules
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool returned.
+
+    `output` is for the model: a text, or content parts with pictures. `card` holds
+    what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or those that the model was given."""
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+
+    def meant(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call is for, with its arguments.
+
+        A tool that only passes calls on names another one; None if it names none.
+        """
+
+    def waits_for_people(self, name: str) -> bool:
+        """Say whether a tool's time is a person's, which no limit counts."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool; whatever it raises is a failure of the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """How many calls run at once, for how many seconds, with how long an output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """What a run needs to answer calls, and the questions of remote servers, itself.
+
+    `log` takes lines that say why a tool failed. `rounds` is how often the model may
+    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
+    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
+    left open for others.
+    """
+
+    tools: CallableTools
+    approver: Approver = field(default_factory=Approver)
+    limits: CallLimits = field(default_factory=CallLimits)
+    log: Callable[[str], object] = field(default=str)
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+    runs_calls: bool = True
+
+
+def output_of(call: Item, answer: ToolAnswer) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def failed_answer(sentence: str) -> ToolAnswer:
+    """Return the answer of a call that did not succeed, in words for the model."""
+    return ToolAnswer(f"Error: {sentence}", failed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that may run: of which tool, with which arguments."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset
+) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+    """Run `calls` side by side; yield each with its answer, in their own order.
+
+    The order is kept because a host that stores the answers as they come would send
+    them in another one next time. Every call is answered exactly once. Closing the
+    generator cancels what runs.
+    """
+    found = [_checked(call, toolset.tools) for call in calls]
+    clock = _Clock(toolset.limits.batch_seconds)
+    slots = asyncio.Semaphore(toolset.limits.at_once)
+    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
+    limited = [
+        task
+        for one, task in zip(found, tasks, strict=True)
+        if not _is_peoples(one, toolset)
+    ]
+    try:
+        for call, task in zip(calls, tasks, strict=True):
+            await (clock.wait(task) if task in limited else asyncio.wait([task]))
+            if not task.done():
+                _cancel(limited)  # together: none may begin in the place of another
+            yield call, _result(task, call, toolset)
+    finally:
+        _cancel(tasks)
+
+
+class _Clock:
+    """The time that a batch has left; it stands still while a person is asked."""
+
+    def __init__(self, seconds: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + seconds
+        self._asking = asyncio.Lock()
+
+    @asynccontextmanager
+    async def question(self) -> AsyncGenerator[None, None]:
+        """Stand still for a question to a person; one is asked after another."""
+        async with self._asking:
+            began = self._loop.time()
+            try:
+                yield
+            finally:
+                self._end += self._loop.time() - began
+
+    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+        """Wait until a task is done or the time is used up."""
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:  # what the question took comes back
+                    continue
+            else:
+                return
+
+
+def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
+    """Return the answer of a task, or what stands for it after the deadline."""
+    if task.done() and not task.cancelled():
+        return task.result()
+    seconds = toolset.limits.batch_seconds
+    return failed_answer(
+        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
+    )
+
+
+def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
+    """Return a call that may run, or the answer that it gets instead."""
+    name, call_id = _name(call), str(call["call_id"])
+    try:
+        arguments = _arguments(call)
+    except (ValueError, RecursionError):
+        told = "its arguments are not valid JSON. Send them again, whole."
+        return failed_answer(f"{name} was not called: {told}")
+    found = _ready_call(call_id, name, arguments, tools)
+    if isinstance(found, ToolAnswer):
+        return found
+    meant = tools.meant(name, found.arguments)
+    if meant is None:
+        return failed_answer(f"{name} was not called: it names no tool to call.")
+    return _ready_call(call_id, *meant, tools)
+
+
+def _ready_call(
+    call_id: str, name: str, arguments: object, tools: CallableTools
+) -> _Ready | ToolAnswer:
+    """Return a call whose arguments are as its tool wants them."""
+    schema = tools.parameters(name)
+    if schema is None:
+        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_complaint(arguments, schema)
+    if complaint is not None or not isinstance(arguments, dict):
+        return failed_answer(f"{name} was not called: {complaint}")
+    return _Ready(call_id, name, without_nulls(arguments, schema))
+
+
+def _arguments(call: Item) -> object:
+    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = call.get("arguments")
+    return json.loads(text) if isinstance(text, str) and text.strip() else {}
+
+
+async def _answer(
+    found: _Ready | ToolAnswer,
+    toolset: Toolset,
+    slots: asyncio.Semaphore,
+    clock: _Clock,
+) -> ToolAnswer:
+    """Run one call once it may, within its limits, unless it is answered already."""
+    if isinstance(found, ToolAnswer):
+        return found
+    approver = toolset.approver
+    asks = approver.rule_for(found.name) == "ask"
+    async with clock.question() if asks else nullcontext():
+        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
+    if refusal is not None:
+        return failed_answer(refusal)
+    if _is_peoples(found, toolset):
+        return await _called(found, toolset, None)
+    async with slots:
+        return await _called(found, toolset, toolset.limits.seconds)
+
+
+async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
+    name = ready.name
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        return _capped(answer, toolset.limits.characters)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return failed_answer(f"{name} did not finish within {seconds:g} s.")
+        # A tool that ends its process, or cancels itself, must not end the run.
+        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
+        return failed_answer(f"{name} failed. Tell the user, or try another way.")
+
+
+def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
+    """Return an answer with a long text cut in the middle."""
+    output = answer.output
+    if isinstance(output, str):
+        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
+    parts = [
+        (
+            {**part, "text": capped_text(part["text"], characters)}
+            if isinstance(part.get("text"), str)
+            else part
+        )
+        for part in output
+    ]
+    return ToolAnswer(parts, answer.failed, answer.card)
+
+
+def capped_text(text: str, characters: int) -> str:
+    """Return `text` with head and tail, and a note of what was cut between them."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def _name(call: Item) -> str:
+    return str(call.get("name") or "")
+
+
+def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
+    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What was decided about one request; `refusal` says why it may not be."""
+
+    request: Item
+    refusal: str | None
+
+    @property
+    def response(self) -> Item:
+        """The input item that tells the API."""
+        told: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": self.request.get("id"),
+            "approve": self.refusal is None,
+        }
+        return told | ({"reason": self.refusal} if self.refusal else {})
+
+    @property
+    def output(self) -> list[Item]:
+        """What the output of the run grows by: a refused call stands there as one."""
+        if self.refusal is None:
+            return [self.response]
+        call, output = refused_pair(self.request, self.refusal)
+        return [{**call, "id": f"fc_{call['call_id']}"}, output]
+
+    def events(self, index: int) -> list[RunEvent]:
+        """Return how that looks to viewers, from the item at `index` on.
+
+        Of an allowed call they will see the call itself.
+        """
+        if self.refusal is None:
+            return []
+        call, output = self.output
+        return [
+            ItemStarted(index, call),
+            ItemEnded(index, call),
+            CallAnswered(index + 1, output, failed=True),
+        ]
+
+
+async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
+    """Return what the rules, or a person, say of each request, one after the other."""
+    careful = replace(approver, otherwise="ask")
+    return [
+        Consent(
+            request,
+            await careful.refusal(
+                str(request.get("id")), remote_name(request), _shown_arguments(request)
+            ),
+        )
+        for request in requests
+    ]
+
+
+def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
+    """Return a refusal of each request, about which nobody was asked."""
+    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
+
+
+def _shown_arguments(request: Item) -> Mapping[str, Any]:
+    """Return what a person is shown: the arguments, or their text if they are none."""
+    text = str(request.get("arguments") or "{}")
+    arguments = typed_object(text)
+    return {"arguments": text} if arguments is None else arguments

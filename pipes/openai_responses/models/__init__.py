@@ -1,0 +1,1 @@
+"""Models: the catalog, what a name means, which model answers, what it costs."""

@@ -1,0 +1,176 @@
+"""Which models are offered, which one an automatic model means, and which ones retire.
+
+Which models to offer when nobody listed them: the newest of each family.
+
+A family is what stands behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two
+versions of sol, `gpt-5.4-mini` is a mini. Models for a closed circle, retired ones and
+those that have a successor are left to administrators who list them.
+
+What to say of a model that is switched off, or soon will be.
+
+Which model answers for a name that leaves the choice to us.
+
+The rule, the first that fits: a chat stays with the model that began it, because its
+reasoning and the prompt cache are that model's; files or pictures, tools that the user
+chose, code, and a question longer than 600 characters go to the large model; anything
+else goes to the small one. Only the first message of a chat counts, so that the same
+chat always gets the same answer.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from openai_responses.items import Item, content_parts, part_text
+from openai_responses.models.catalog import CATALOG_ROWS
+from openai_responses.models.resolve import ResolvedModel, resolve_model
+
+_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
+_CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+)
+_OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omni-")
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def listed_ids(answer: object) -> list[str]:
+    """Return the ids of `GET /models`, of chat models alone."""
+    rows = answer.get("data") if isinstance(answer, Mapping) else None
+    found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
+    return [name for name in found if is_chat_model(name)]
+
+
+def is_chat_model(name: str) -> bool:
+    """Say whether an id is that of a model that answers in text.
+
+    Ids of other servers, which follow no rule of OpenAI's, count as such.
+    """
+    if name in CATALOG_ROWS:
+        return True
+    if not name or _NO_CHAT.search(name):
+        return False
+    return bool(_CHAT_ID.match(name)) or not name.startswith(_OTHER_KINDS)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds what the key can use, None when nobody knows.
+    """
+    known = CATALOG_ROWS if usable is None else usable
+    names = [name for name in known if _is_offered(name, today)]
+    newest: dict[str, str] = {}
+    for name in sorted(names, key=_version):
+        newest[_family(name)] = name
+    return sorted(newest.values(), key=_version, reverse=True)
+
+
+def _is_offered(name: str, today: str) -> bool:
+    row = CATALOG_ROWS.get(name)
+    retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
+    closed = _family(name) in _CLOSED_CIRCLES
+    return not retired and not closed and bool(_VERSIONED_ID.match(name))
+
+
+def _family(name: str) -> str:
+    match = _VERSIONED_ID.match(name)
+    return (match[2] or "") if match else ""
+
+
+def _version(name: str) -> tuple[tuple[int, ...], str]:
+    """Return what sorts ids by age; a plain name stands behind a longer one."""
+    match = _VERSIONED_ID.match(name)
+    numbers: Iterable[str] = match[1].split(".") if match else ()
+    return tuple(map(int, numbers)), name
+
+
+def _id(row: Any) -> str:
+    name = row.get("id") if isinstance(row, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(model: ResolvedModel, today: date) -> str:
+    """Return a sentence for people, empty when there is nothing to say yet.
+
+    It names the successor, if the catalog knows one.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    told = f"{model.name} {when} {ending.isoformat()}."
+    successor = model.facts.successor
+    return f"{told} Use {resolve_model(successor).name} instead." if successor else told
+
+
+def _date(text: str | None) -> date | None:
+    """Return the day of an ISO date; an administrator may have written another text."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+class Candidates(NamedTuple):
+    """Two models of one family."""
+
+    small: str
+    large: str
+
+
+AUTO_MODELS: Mapping[str, Candidates] = {
+    "gpt-5-auto": Candidates("gpt-6.1-terra", "gpt-6.1-sol")
+}
+"""What stands behind each name; the first candidates of gpt-5-auto are gone."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model, and why it was chosen, as the end of a sentence."""
+
+    model: str
+    why: str
+
+
+def choose_model(
+    name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
+) -> Choice | None:
+    """Return the choice for a name of ours, None for any other name.
+
+    `first` is the first message of the user, `tools` says whether the user chose some,
+    `earlier` holds the families of models that answered in this chat.
+    """
+    candidates = AUTO_MODELS.get(name)
+    if candidates is None:
+        return None
+    for model in candidates:
+        if model in earlier:
+            return Choice(model, "it began this chat")
+    if first is None:
+        return Choice(candidates.large, "there is no question to judge by")
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return Choice(candidates.large, reason)
+    return Choice(candidates.small, "the question is short, without files or tools")
+
+
+def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
+    parts: list[Item] = content_parts(first.get("content"))
+    text = "".join(map(part_text, parts))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    if "```" in text:
+        return "the question holds code"
+    return "the question is long" if len(text) > _LONG_QUESTION else ""

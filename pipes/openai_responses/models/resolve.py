@@ -1,0 +1,333 @@
+"""Which model a name means, with the facts that decide what it may be sent.
+
+A name is looked for in this order, so that a real id always wins over a clever reading:
+1. an id of the catalog, with or without a date at its end (the date is sent as given);
+2. a name of ours: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+4. anything else is sent as it is, with the facts of its family, or with cautious ones.
+
+What an administrator says of a model, over what the catalog says.
+
+`{"my-gpt": {"like": "gpt-5.2", "name": "Our GPT", "context": 100000}}`: the facts of
+the model that it is like, or of its family, with some of them replaced.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, NamedTuple
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import typed_object
+from openai_responses.models.catalog import (
+    CATALOG_ALIASES,
+    CATALOG_ROWS,
+    CATALOG_SERVED_AS,
+    CatalogRow,
+)
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
+# One digit, because Azure spells gpt-3.5 as gpt-35.
+_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
+_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+class ModelPrices(NamedTuple):
+    """US dollars for a million tokens."""
+
+    input: float | None
+    cached: float | None
+    cache_write: float | None
+    output: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model takes, holds and costs; None where nobody says."""
+
+    reasoning: bool  # takes a `reasoning` parameter
+    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
+    default_effort: str | None  # what the API uses when none is sent
+    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
+    summary: bool
+    verbosity: bool
+    phase: bool
+    functions: bool
+    hosted: bool  # takes the tools that OpenAI itself runs
+    vision: bool
+    prefix_bound: bool  # reasoning is dropped when what preceded it changed
+    max_output_tokens: int | None = None
+    context: int | None = None
+    shutdown: str | None = None  # ISO date
+    successor: str | None = None
+    prices: ModelPrices | None = None
+    known_family: bool = True  # False: the name says nothing, the facts are cautious
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedModel:
+    """A name understood: what to send, what binds its reasoning, what to call it."""
+
+    id: str  # sent as `model`
+    family: str  # encrypted reasoning is readable inside one family
+    effort: str | None  # the effort that the name stood for
+    facts: ModelFacts
+    name: str  # for people
+
+    def lowest_effort(self) -> str | None:
+        """The cheapest effort known to be accepted."""
+        return self.facts.efforts[0] if self.facts.efforts else None
+
+    def takes_effort(self, effort: str) -> bool:
+        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        if self.facts.efforts:
+            return effort in self.facts.efforts
+        return self.facts.reasoning or not self.facts.known_family
+
+
+def resolve_model(name: str) -> ResolvedModel:
+    """Understand any name; one that nobody knows is sent as it is."""
+    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, effort),
+    )
+
+
+def _named_model(name: str) -> tuple[str, str | None] | None:
+    """A real id or one of our names, neither with an effort at its end."""
+    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
+        return name, None
+    if name in CATALOG_ALIASES:
+        return CATALOG_ALIASES[name], None
+    return _thinking_or_instant(name)
+
+
+def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
+    """ChatGPT's words for a model that thinks, or does not."""
+    if match := _THINKING_NAME.match(name):
+        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
+        # From gpt-5.1 to 5.4 the default is not to think at all.
+        thinks = "medium" if row and row.default_effort == "none" else None
+        return (model_id, thinks) if row else None
+    if match := _INSTANT_NAME.match(name):
+        row = CATALOG_ROWS.get(match[1])
+        return (match[1], "none") if row and "none" in row.efforts.split() else None
+    return None
+
+
+def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """A model and the effort at the end of the name, if the model may accept it."""
+    base, _, effort = name.rpartition("-")
+    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
+        return None
+    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    if base.endswith("-codex") and effort == "max":
+        return None
+    model_id, _ = _named_model(base) or (base, None)
+    facts = _model_facts(model_id)
+    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
+    return (model_id, effort) if accepted else None
+
+
+def _model_family(model_id: str) -> str:
+    """The id without its date, after the redirections of the API itself."""
+    undated = _SNAPSHOT_DATE.sub("", model_id)
+    return CATALOG_SERVED_AS.get(undated, undated)
+
+
+def _model_facts(model_id: str) -> ModelFacts:
+    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
+    if row:
+        return _row_facts(row)
+    if match := _WRAPPED_ID.match(model_id):
+        # A fine-tuned model ends with its base but has prices of its own, and so
+        # has a router.
+        return replace(_model_facts(match[1]), prices=None)
+    return _family_facts(model_id)
+
+
+def _row_facts(row: CatalogRow) -> ModelFacts:
+    traits = row.traits.split()
+    return ModelFacts(
+        reasoning="reasoning" in traits,
+        efforts=tuple(row.efforts.split()),
+        default_effort=row.default_effort,
+        sampling=row.sampling,
+        summary="summary" in traits,
+        verbosity="verbosity" in traits,
+        phase="phase" in traits,
+        functions="functions" in traits,
+        hosted="hosted" in traits,
+        vision="vision" in traits,
+        prefix_bound="prefix_bound" in traits,
+        max_output_tokens=row.max_output_tokens,
+        context=row.context,
+        shutdown=row.shutdown,
+        successor=row.successor,
+        prices=ModelPrices(*row.prices) if row.prices else None,
+    )
+
+
+def _family_facts(model_id: str) -> ModelFacts:
+    """The facts of an id outside the catalog, by family and version."""
+    if _O_SERIES_ID.match(model_id):
+        return replace(
+            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
+        )
+    match = _GPT_VERSION.match(model_id)
+    if not match:
+        # A deployment has any name: what it takes, its administrator knows.
+        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
+    version = (int(match[1]), int(match[2] or 0))
+    if version < (5, 0):
+        return _PLAIN_FACTS
+    return replace(
+        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
+    )
+
+
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    name, notes = model_id, [effort] if effort else []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.insert(0, match[1])
+        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
+        shown = [_shown_word(word) for word in words if word != "latest"]
+        name = " ".join((f"GPT-{version}", *shown))
+    return f"{name} ({', '.join(notes)})" if notes else name
+
+
+def _shown_word(word: str) -> str:
+    return word if word in ("mini", "nano", "pro") else word.capitalize()
+
+
+# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
+# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+_REASONING_FACTS = ModelFacts(
+    reasoning=True,
+    efforts=(),
+    default_effort=None,
+    sampling="never",
+    summary=True,
+    verbosity=True,
+    phase=False,
+    functions=True,
+    hosted=True,
+    vision=True,
+    prefix_bound=False,
+)
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
+# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
+# without them, so they stay away until an effort is asked for.
+_PLAIN_FACTS = replace(
+    _REASONING_FACTS,
+    reasoning=False,
+    sampling="always",
+    summary=False,
+    verbosity=False,
+    hosted=False,
+)
+
+
+_YES_OR_NO_FACTS = frozenset(
+    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
+)
+_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
+_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
+_SAMPLINGS = ("always", "with_none", "never")
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What is said of one model; empty texts say nothing."""
+
+    like: str = ""
+    name: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+Overrides = Mapping[str, Override]
+
+
+def read_overrides(text: str) -> dict[str, Override]:
+    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
+    if not text.strip():
+        return {}
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(
+            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
+            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
+        )
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
+    """Understand a name as `resolve_model` does, by what the administrator says first.
+
+    An effort at the end of a name of theirs is one, if the model takes it.
+    """
+    if name in overrides:
+        return _overridden(name, overrides[name])
+    base, _, effort = name.rpartition("-")
+    if base in overrides and effort in REASONING_EFFORTS:
+        model = _overridden(base, overrides[base])
+        if model.takes_effort(effort):
+            return replace(model, effort=effort, name=f"{model.name} ({effort})")
+    return resolve_model(name)
+
+
+def _overridden(name: str, said: Override) -> ResolvedModel:
+    model = resolve_model(said.like or name)
+    facts = replace(model.facts, **said.facts)
+    if not said.like:
+        return replace(model, facts=facts, name=said.name or model.name)
+    return ResolvedModel(
+        id=name, family=name, effort=None, facts=facts, name=said.name or name
+    )
+
+
+def _read_override(model: str, row: object) -> Override:
+    if not isinstance(row, Mapping):
+        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
+    said = dict(row)
+    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
+    for key, value in (*texts.items(), *said.items()):
+        if not _can_be(key, value):
+            raise InvalidRequest(
+                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
+            )
+    if "efforts" in said:
+        said["efforts"] = tuple(said["efforts"])
+    return Override(**texts, facts=said)
+
+
+def _can_be(key: str, value: object) -> bool:
+    """Say whether `value` is one that the fact named `key` can have."""
+    if key in _YES_OR_NO_FACTS:
+        return isinstance(value, bool)
+    if key in _NUMBER_FACTS:
+        return isinstance(value, int) and value > 0
+    if key == "sampling":
+        return value in _SAMPLINGS
+    if key == "efforts":
+        rows = value if isinstance(value, list) else [value]
+        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
+    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
+
+
+def _entry_complaint(model: str, what: str) -> str:
+    return (
+        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
+        "correct it in the valves."
+    )

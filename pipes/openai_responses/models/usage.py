@@ -1,0 +1,148 @@
+"""What a run used and what it costs.
+
+Tokens, added up over the turns of a run.
+
+What a run costs, in US dollars.
+
+Prices are those of the catalog or of the administrator, for the standard tier; where
+one is missing the cost is unknown, never a guess.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item, item_type
+from openai_responses.json_input import typed_object
+from openai_responses.models.resolve import ModelPrices
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    """
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+
+
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field; what was not told counts as nothing."""
+    if one is None or other is None:
+        return one or other
+    pairs = zip(astuple(one), astuple(other), strict=True)
+    return Usage(*(a + b for a, b in pairs))
+
+
+def read_usage(wire: object) -> Usage | None:
+    """Return the counts of a response's `usage`, or None when it has none.
+
+    Other servers leave fields out or send null; what is missing counts as nothing.
+    """
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = _mapping(wire.get("input_tokens_details"))
+    outputs = _mapping(wire.get("output_tokens_details"))
+    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    return Usage(
+        input=given,
+        output=made,
+        total=_count(wire.get("total_tokens")) or given + made,
+        cached=_count(inputs.get("cached_tokens")),
+        cache_writes=_count(inputs.get("cache_write_tokens")),
+        reasoning=_count(outputs.get("reasoning_tokens")),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+_MILLION = 1_000_000
+
+_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
+"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
+2026-11-21; the second is not verified)."""
+
+_CONTAINER_FEE = 0.03
+"""For one container of the code interpreter; not verified."""
+
+_PRICE_NAMES = ModelPrices._fields
+_NOT_PRICES = (
+    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
+    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
+)
+
+
+def cost_of_run(
+    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+) -> float | None:
+    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+
+    `output` holds the items of all its turns.
+    """
+    tokens = _cost_of_tokens(usage, prices) if prices else None
+    return None if tokens is None else tokens + _cost_of_tools(output)
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    if not text.strip():
+        return {}
+    table = typed_object(text)
+    if table is None:
+        raise InvalidRequest(_NOT_PRICES)
+    return {model: _read_row(row) for model, row in table.items()}
+
+
+def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
+    if prices.input is None or prices.output is None:
+        return None
+    # What is cached or written to the cache is part of the input.
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    plain = max(0, usage.input - usage.cached - usage.cache_writes)
+    sums = (
+        plain * prices.input,
+        usage.cached * cached,
+        usage.cache_writes * written,
+        usage.output * prices.output,
+    )
+    return sum(sums) / _MILLION
+
+
+def _cost_of_tools(output: Iterable[Item]) -> float:
+    items = list(output)
+    calls = Counter(item_type(item) for item in items)
+    containers = {
+        item.get("container_id")
+        for item in items
+        if item_type(item) == "code_interpreter_call"
+    }
+    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
+    return fees + len(containers) * _CONTAINER_FEE
+
+
+def _read_row(row: object) -> ModelPrices:
+    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
+    numbers = all(
+        name in _PRICE_NAMES
+        and isinstance(price, int | float)
+        and 0 <= price < _MILLION
+        for name, price in prices.items()
+    )
+    if not numbers or not {"input", "output"} <= set(prices):
+        raise InvalidRequest(_NOT_PRICES)
+    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})

@@ -1,0 +1,307 @@
+"""The request: every field that is sent, and how it is built for a model.
+
+Parameters in, one payload out.
+
+What is sent is decided here alone: the caller's own keys win over the settings, keys
+that the API does not have are left out, and so are parameters that the model rejects
+(responses-api.md §0.8, §1).
+
+What a caller asked for that a request does not hold.
+
+A request as other servers of the Responses API take it.
+
+They check more strictly and know less than OpenAI (responses-api.md §6): an unknown
+key or `include` is an error, a reasoning item or a call needs an id, and an answer of
+the assistant is a plain text.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import (
+    Item,
+    included_by,
+    item_type,
+    message_text,
+    tools_at_effort,
+)
+from openai_responses.models.resolve import ResolvedModel
+from openai_responses.requests.parameters import read_parameters
+
+_SAMPLING = ("temperature", "top_p", "top_logprobs")
+
+_PASSED_ON = frozenset(
+    {
+        "access_programs",
+        "context_management",
+        "image",
+        "max_output_tokens",
+        "max_tool_calls",
+        "metadata",
+        "moderation",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "service_tier",
+        "temperature",
+        "tool_choice",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+    }
+)
+"""Keys of a caller that go to the API as they are. Those that would store something
+there or name what is stored (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+
+_IN_BACKGROUND = {"background": True, "store": True}
+"""The API runs nothing in the background that it does not store."""
+
+_MOST_OUTPUT_TOKENS = 128_000
+"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+
+
+class ResponsesRequest(BaseModel):
+    """What is sent to `POST /responses`, in the API's own words."""
+
+    # JSON has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    model: str
+    input: list[Item]
+    instructions: str | None = None
+    stream: bool = True
+    store: bool = False
+    background: bool | None = None
+    include: list[str] | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    tools: list[Item] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    truncation: str | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    context_management: list[dict[str, Any]] | None = None
+    metadata: dict[str, str] | None = None
+    moderation: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    access_programs: dict[str, Any] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send; what was not set is not in it."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the administrator and the user chose, for requests that say nothing.
+
+    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
+    are further parameters by their names.
+    """
+
+    effort: str | None = None
+    summary: str | None = None
+    verbosity: str | None = None
+    stream: bool = True
+    background: bool = False
+    encrypted_reasoning: bool = True
+    tools: Sequence[Item] = field(default=())
+    parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+def build_request(
+    model: ResolvedModel,
+    instructions: str,
+    items: Sequence[Item],
+    body: Mapping[str, Any],
+    settings: Settings,
+) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
+
+    `body` holds the caller's keys, in the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one that the alias names.
+    """
+    if not items:
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
+    given = read_parameters(body)
+    effort = _effort(model, given, settings)
+    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    fields = {
+        "model": model.id,
+        "input": list(items),
+        "instructions": instructions or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        **(_IN_BACKGROUND if settings.background else {}),
+        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "reasoning": _reasoning(model, effort, given, settings) or None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
+        **_passed_on(model, effort, given),
+    }
+    try:
+        request = ResponsesRequest(**fields)
+    except ValidationError as error:
+        raise InvalidRequest(_first_complaint(error)) from None
+    _check_output_tokens(request, model)
+    return request
+
+
+def _passed_on(
+    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the caller's own keys that go as they are, if the model takes them."""
+    refused = () if _takes_sampling(model, effort) else _SAMPLING
+    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+
+
+def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
+    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
+    most = max(_MOST_OUTPUT_TOKENS, most)
+    if asked is not None and not 1 <= asked <= most:
+        raise InvalidRequest(
+            "The setting max_output_tokens cannot be sent: it must be a whole number "
+            f"from 1 to {most}."
+        )
+
+
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    """Return the effort to send, or None to leave it to the model."""
+    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
+    return chosen if chosen and model.takes_effort(chosen) else None
+
+
+def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
+    """Say whether temperature, top_p and top_logprobs may be sent."""
+    if model.facts.sampling == "with_none":
+        return (effort or model.facts.default_effort) == "none"
+    return model.facts.sampling == "always"
+
+
+def _reasoning(
+    model: ResolvedModel,
+    effort: str | None,
+    given: Mapping[str, Any],
+    settings: Settings,
+) -> dict[str, Any]:
+    """Return the `reasoning` object: the caller's own keys, then ours."""
+    if not _reasons(model, effort):
+        return {}
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    resolved = effort or model.facts.default_effort
+    if settings.summary and model.facts.summary and resolved != "none":
+        own.setdefault("summary", settings.summary)
+    return {"effort": effort, **own} if effort else own
+
+
+def _text_object(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    """Return the `text` object: the caller's own keys, then the verbosity."""
+    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
+    verbosity = given["text"].get("verbosity") or settings.verbosity
+    if verbosity and model.facts.verbosity:
+        own["verbosity"] = verbosity
+    return own
+
+
+def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
+    """Ask for the reasoning itself: without a store there is no other way back."""
+    wanted = _reasons(model, effort) and settings.encrypted_reasoning
+    return ["reasoning.encrypted_content"] if wanted else []
+
+
+def _reasons(model: ResolvedModel, effort: str | None) -> bool:
+    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    return model.facts.reasoning or effort is not None
+
+
+def _first_complaint(error: ValidationError) -> str:
+    """Return the first complaint as a sentence, without the value it is about."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[
+        0
+    ]
+    place = ".".join(str(step) for step in first["loc"])
+    return f"The setting {place} cannot be sent: {first['msg']}."
+
+
+_READ_OTHERWISE = frozenset(
+    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+)
+"""Keys of a body that are no parameters, or that are sent under other names."""
+
+_OBJECTS = ("reasoning", "text")
+_LONGEST_NAME = 40
+
+
+def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
+    """Return the names that the API does not know, or that the model rejects.
+
+    They are the API's own names, `reasoning.effort` for one inside an object.
+    """
+    given, sent = read_parameters(asked), request.payload()
+    names = [
+        f"{key}.{inner}"
+        for key in _OBJECTS
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names)
+
+
+_OPENAI_ONLY = (
+    "access_programs",
+    "context_management",
+    "image",
+    "moderation",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "stream_options",
+)
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` without what only OpenAI knows, its items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    kind = item_type(item)
+    if kind == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    if kind in _ID_PREFIXES:
+        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
+    return item
+
+
+def _digest(item: Item) -> str:
+    """Return an id that the same item always gets, so that the prefix stays."""
+    told = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]

@@ -1,0 +1,362 @@
+"""JSON Schemas of tools in the two forms that the API takes: strict and open.
+
+The named parts of a JSON Schema, and what refers to them.
+
+How large a schema may be in strict mode.
+
+The numbers are those of OpenAI's guide to structured outputs, "Supported schemas".
+
+A JSON Schema made strict.
+
+Strict mode takes a part of JSON Schema: every object closed, every property required
+(optional ones become nullable, see `arguments.without_nulls`), no open maps. What
+cannot be said in it is not guessed: such a function is sent with `strict: false`.
+
+A JSON Schema as the API takes it without strict mode.
+
+There too the root of a function's parameters has to be an object with `properties`
+that is no choice, and an array has to say what it holds. One tool that breaks this
+would be an error for the whole request.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+DEFINITIONS = ("$defs", "definitions")
+
+
+def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the named parts of a schema, from both places where they may stand."""
+    found: dict[str, Any] = {}
+    for key in DEFINITIONS:
+        named = schema.get(key)
+        for name, part in named.items() if isinstance(named, Mapping) else ():
+            # Two of one name and different content: neither is the right one.
+            found[name] = part if found.get(name, part) == part else None
+    return found
+
+
+def referred(node: Any, root: Mapping[str, Any]) -> Any:
+    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
+    if node.get("$ref") == "#":
+        return root
+    return definitions(root).get(reference_name(node))
+
+
+def reference_name(node: Any) -> str:
+    """Return the name of the definition that a `$ref` points to; nothing if to none."""
+    steps = str(node.get("$ref")).split("/")
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
+        return steps[2].replace("~1", "/").replace("~0", "~")
+    return ""
+
+
+_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
+_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+
+
+def is_within_limits(schema: Mapping[str, Any]) -> bool:
+    """Say whether strict mode takes a strict schema of this size."""
+    nodes = list(_nodes(schema))
+    properties = [name for node in nodes for name in node.get("properties", ())]
+    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
+    values = [value for enum in enums for value in enum]
+    return (
+        len(properties) <= _MOST_PROPERTIES
+        and len(values) <= _MOST_VALUES
+        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
+        and all(map(_is_short, enums))
+    )
+
+
+def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield a strict schema and every schema inside it."""
+    yield node
+    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
+    for key in ("properties", "$defs"):
+        inner += node.get(key, {}).values()
+    for one in inner:
+        yield from _nodes(one)
+
+
+def _is_short(enum: list[str]) -> bool:
+    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
+
+
+def _length(texts: list[str]) -> int:
+    return sum(map(len, texts))
+
+
+Schema = dict[str, Any]
+
+_KEPT = frozenset(
+    {
+        *("description", "enum", "multipleOf", "minimum", "maximum"),
+        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+    }
+)
+"""Keywords that stay as they are."""
+
+_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+_STRICT_FORMATS = frozenset(
+    {
+        *("date-time", "time", "date", "duration", "email"),
+        *("hostname", "ipv4", "ipv6", "uuid"),
+    }
+)
+
+_NARROWING = frozenset(
+    {
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+        *(
+            "dependencies",
+            "patternProperties",
+            "propertyNames",
+            "prefixItems",
+            "contains",
+        ),
+        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+    }
+)
+"""Keywords that change what is allowed and have no strict form."""
+
+_JSON_TYPES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
+
+_DEEPEST_STRICT = 10
+
+
+class NotStrict(Exception):
+    """The schema has no strict form."""
+
+
+def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+    """Return a function's parameters for strict mode; None where it cannot say them.
+
+    What the result allows the given schema allows too, but for the nulls of optional
+    properties and for limits that only a description can tell (`minLength`).
+    """
+    try:
+        return _Rewriting(schema).result()
+    except (NotStrict, RecursionError):
+        return None
+    except (TypeError, AttributeError, ValueError):
+        return None  # what a server calls a schema need not be one
+
+
+class _Rewriting:
+    """One schema on its way to the strict form."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def result(self) -> Schema:
+        """Return the strict form; raises NotStrict."""
+        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
+        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
+            raise NotStrict
+        closed = {"type": "object", "properties": {}, **root}
+        strict = self._strict(closed, 1, is_root=True)
+        if strict["type"] != "object":
+            raise NotStrict
+        named = definitions(self._root)
+        parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
+        whole = {**strict, "$defs": parts} if parts else strict
+        if len(parts) < len(named) or not is_within_limits(whole):
+            raise NotStrict
+        return whole
+
+    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+        if (
+            not isinstance(node, Mapping)
+            or depth > _DEEPEST_STRICT
+            or node.keys() & _NARROWING
+        ):
+            raise NotStrict
+        if node.get("nullable") is True:
+            rest = {key: value for key, value in node.items() if key != "nullable"}
+            return nullable(self._strict(rest, depth, is_root))
+        if "allOf" in node:
+            return self._strict(self._merged(node), depth, is_root)
+        if "$ref" in node:
+            return self._reference(node)
+        if "anyOf" in node or "oneOf" in node:
+            return self._choice(node, depth)
+        return self._plain(node, depth, is_root)
+
+    def _reference(self, node: Mapping[str, Any]) -> Schema:
+        found = referred(node, self._root)
+        if found is None:
+            raise NotStrict
+        if found is self._root:
+            return {"$ref": "#"}
+        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
+
+    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        options = node.get("anyOf") or node.get("oneOf")
+        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
+        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
+        if not isinstance(options, list) or not options or beside:
+            raise NotStrict
+        told = {"description": node["description"]} if "description" in node else {}
+        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+
+    def _merged(self, node: Mapping[str, Any]) -> Schema:
+        """Return an `allOf` as one object, where its parts do not contradict."""
+        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
+            found = referred(part, self._root) if _is_reference(part) else part
+            if not isinstance(found, Mapping) or "allOf" in found:
+                raise NotStrict
+            merged = _combined(merged, found)
+        return merged
+
+    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        strict = {key: node[key] for key in node if key in _KEPT}
+        for bound, limit in _BOUNDS:
+            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
+                strict[bound] = strict.pop(limit)
+            elif isinstance(strict.get(bound), bool):
+                del strict[bound]
+        if node.get("format") in _STRICT_FORMATS:
+            strict["format"] = node["format"]
+        if "const" in node:
+            strict["enum"] = [node["const"]]
+        kinds = _kinds(node, strict.get("enum"))
+        if kinds:
+            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if "object" in kinds:
+            strict |= self._object(node, depth, is_root)
+        if "array" in kinds:
+            strict["items"] = self._strict(node.get("items"), depth + 1)
+        return strict
+
+    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+        """Return a closed object; an open map has no strict form."""
+        properties = node.get("properties") or {}
+        said = "additionalProperties" in node or bool(properties) or is_root
+        is_open = node.get("additionalProperties", False) is not False
+        if is_open or not said or not isinstance(properties, Mapping):
+            raise NotStrict
+        required = node.get("required") or ()
+        if not set(required) <= set(properties):
+            raise NotStrict
+        strict = {}
+        for name, part in properties.items():
+            made = self._strict(part, depth + 1)
+            strict[name] = made if name in required else nullable(made)
+        return {
+            "properties": strict,
+            "required": list(strict),
+            "additionalProperties": False,
+        }
+
+
+def nullable(schema: Schema) -> Schema:
+    """Return a strict schema that also allows null."""
+    kinds = schema.get("type")
+    if kinds is None or kinds in ("object", "array"):
+        told = {"description": schema["description"]} if "description" in schema else {}
+        rest = {key: value for key, value in schema.items() if key != "description"}
+        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
+        none = {"type": "null"}
+        return {**told, "anyOf": options if none in options else [*options, none]}
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        made["enum"] = [*schema["enum"], None]
+    return made
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a definition in letters that need no escape in a reference."""
+    return re.sub(r"[^\w.-]", "_", name)
+
+
+def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+    """Return the types of a schema: as it says, or as what it holds tells."""
+    said = node.get("type") or ("object" if "properties" in node else None)
+    if said is None and isinstance(enum, list):
+        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [said] if isinstance(said, str) else said
+    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
+        raise NotStrict
+    return kinds
+
+
+def _is_reference(part: object) -> bool:
+    return isinstance(part, Mapping) and part.keys() == {"$ref"}
+
+
+def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+    """Return both schemas as one; raises NotStrict where they say different things."""
+    both = dict(one)
+    for key, value in other.items():
+        if key == "properties" and isinstance(value, Mapping):
+            mine = both.get(key) or {}
+            if any(name in mine and mine[name] != value[name] for name in value):
+                raise NotStrict
+            both[key] = {**mine, **value}
+        elif key == "required":
+            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
+        elif key in both and both[key] != value and key not in ("description", "title"):
+            raise NotStrict
+        else:
+            both.setdefault(key, value)
+    return both
+
+
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+_DEEPEST_OPEN = 30
+
+
+def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function's parameters in a form that is never refused.
+
+    What a choice at the root offers becomes one object with all its properties.
+    """
+    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    properties = _properties(schema, schema, 0)
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    root = {**kept, "type": "object", "properties": properties}
+    if "required" in schema:
+        root["required"] = [name for name in names if isinstance(name, str)]
+    return dict(_with_items(root, 0))
+
+
+def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """Return all properties that an object may have, whatever it is made of."""
+    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
+        return {}
+    found: dict[str, Any] = {}
+    parts = [referred(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        found = {**_properties(part, root, depth + 1), **found}
+    own = node.get("properties")
+    return {**found, **own} if isinstance(own, Mapping) else found
+
+
+def _with_items(node: Any, depth: int) -> Any:
+    """Return a schema whose arrays all say what they hold."""
+    if depth > _DEEPEST_OPEN:
+        return node
+    if isinstance(node, list):
+        return [_with_items(one, depth + 1) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    kind = node.get("type")
+    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    return {**whole, "items": {}} if is_array and "items" not in whole else whole

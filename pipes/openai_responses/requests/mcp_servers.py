@@ -1,0 +1,211 @@
+"""Remote MCP servers as an administrator describes them, as tools of a request.
+
+What each field of a remote MCP server's description may be.
+
+Remote MCP servers as an administrator describes them -> tools of a request.
+
+A description that cannot be used leaves out its server alone, with a sentence that says
+why; neither a sentence nor a note quotes a value, because any may be a secret.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from openai_responses.endpoint import url_parts
+from openai_responses.items import Item
+from openai_responses.redaction import header_secrets
+
+_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+def is_server_label(value: object) -> bool:
+    """Say whether the API takes a text for a `server_label`."""
+    return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
+
+
+def _is_address(value: object) -> bool:
+    one_word = isinstance(value, str) and value.split() == [value]
+    return one_word and url_parts(str(value)) is not None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_headers(value: object) -> bool:
+    texts = value.values() if isinstance(value, Mapping) else [None]
+    return all(isinstance(text, str) for text in texts)
+
+
+def _is_filter(value: object) -> bool:
+    """Say whether a value chooses tools, by their names or by what they do."""
+    forms = {"tool_names": _are_names, "read_only": _is_switch}
+    return _has_forms(value, forms)
+
+
+def _is_switch(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_allowed(value: object) -> bool:
+    return _are_names(value) or _is_filter(value)
+
+
+def _is_consent(value: object) -> bool:
+    by_filter = _has_forms(value, {"always": _is_filter, "never": _is_filter})
+    return value in ("always", "never") or by_filter
+
+
+def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    return all(key in forms and forms[key](inner) for key, inner in value.items())
+
+
+SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "server_label": (
+        is_server_label,
+        "a letter followed by up to 63 letters, digits, hyphens and underscores",
+    ),
+    "server_url": (_is_address, "an address that begins with http:// or https://"),
+    "connector_id": (_is_text, "a text"),
+    "authorization": (_is_text, "a text"),
+    "headers": (_are_headers, "a JSON object of texts"),
+    "allowed_tools": (_are_allowed, "a list of names, or an object that chooses tools"),
+    "require_approval": (_is_consent, "`always`, `never` or an object of both"),
+    "server_description": (_is_text, "a text"),
+}
+"""The keys that are sent, each with its test and the words for what it should be."""
+
+
+_NO_SECRETS = frozenset(
+    {
+        "allowed_tools",
+        "connector_id",
+        "require_approval",
+        "server_description",
+        "server_label",
+        "type",
+    }
+)
+"""Keys whose values are no secrets; those of other keys may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteServers:
+    """The servers that can be offered, and what an administrator should know.
+
+    `complaints` say what keeps a server out of a request, `notes` what of one is not
+    sent.
+    """
+
+    tools: tuple[Item, ...] = ()
+    complaints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_servers(text: str) -> RemoteServers:
+    """Return the servers of a JSON list, or of a single JSON object."""
+    try:
+        rows = _rows(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        return RemoteServers(
+            complaints=(_servers_sentence(f"it is no JSON ({place})"),)
+        )
+    except (ValueError, RecursionError):  # a number or a nesting without end
+        return RemoteServers(complaints=(_servers_sentence("it is no JSON"),))
+    tools: dict[str, Item] = {}
+    complaints: list[str] = []
+    notes: list[str] = []
+    for number, row in enumerate(rows, 1):
+        fields = _given_fields(row)
+        label = fields.get("server_label")
+        name = str(label) if is_server_label(label) else f"server {number}"
+        complaint = _server_complaint(row, fields, tools)
+        if complaint:
+            complaints.append(
+                _servers_sentence(f"{name} is left out, because {complaint}")
+            )
+            continue
+        known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
+        tools[name.lower()] = {"type": "mcp", **known}
+        unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
+        notes += (
+            [_servers_sentence(f"keys of {name} are not sent: {unknown}")]
+            if unknown
+            else []
+        )
+    return RemoteServers(tuple(tools.values()), tuple(complaints), tuple(notes))
+
+
+def secrets_in_servers(text: str) -> list[str]:
+    """Return every text of the descriptions that may be a secret."""
+    try:
+        rows = _rows(text)
+    except (ValueError, RecursionError):
+        return [text]
+    given = [_given_fields(row).items() for row in rows]
+    values = [value for row in given for key, value in row if key not in _NO_SECRETS]
+    return _door_openers(values)
+
+
+def _rows(text: str) -> list[Any]:
+    given = json.loads(text) if text.strip() else []
+    return given if isinstance(given, list) else [given]
+
+
+def _servers_sentence(what: str) -> str:
+    return (
+        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
+        "valves of this pipe; until then, chats go on without."
+    )
+
+
+def _door_openers(value: object) -> list[str]:
+    """Return the texts of a value, and the words in them that open a door."""
+    if isinstance(value, Mapping):
+        return [text for inner in value.values() for text in _door_openers(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in _door_openers(inner)]
+    if not isinstance(value, str):
+        return []
+    parts = url_parts(value)
+    if parts is None:
+        return header_secrets(value)
+    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+
+
+def _given_fields(row: object) -> Mapping[str, Any]:
+    """Return the fields of a description; null means not given."""
+    fields = row if isinstance(row, Mapping) else {}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _server_complaint(
+    row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
+) -> str | None:
+    """Return what is wrong with a description, or None."""
+    if not isinstance(row, Mapping):
+        return "it is no JSON object"
+    if "server_label" not in fields:
+        return "it has no server_label"
+    for key, (fits, expected) in SERVER_FIELDS.items():
+        if key in fields and not fits(fields[key]):
+            return f"its {key} is not {expected}"
+    if fields["server_label"].lower() in before:
+        return "its server_label is not its own"
+    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    if len(targets) != 1:
+        return "it needs a server_url or a connector_id, one of them"
+    if "connector_id" in fields and "authorization" not in fields:
+        return "a connector needs an authorization"
+    return None

@@ -1,0 +1,218 @@
+"""Tools of a chat body or of the host in the API's form, with names that the API allows.
+
+Names of tools that the API forbids, there and back.
+
+Host tool specs -> Responses tools.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.requests.json_schema import open_schema, strict_schema
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNames:
+    """What each tool is called in a request; `known` are the tools' own names.
+
+    What a name becomes depends on itself, so that it is the same in the next request;
+    only a known tool that has that very name already makes a difference.
+    """
+
+    known: tuple[str, ...] = ()
+
+    def sent(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
+
+    def original(self, sent: str) -> str:
+        """Return the tool's own name of the one that the model used."""
+        return next((name for name in self.known if self.sent(name) == sent), sent)
+
+    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
+        return [self._sent_tool(tool) for tool in tools]
+
+    def _sent_tool(self, tool: Item) -> Item:
+        if tool.get("type") not in ("function", "custom"):
+            return tool
+        return {**tool, "name": self.sent(tool["name"])}
+
+
+_MODES = ("auto", "none", "required")
+_CALLED_BY_NAME = ("function", "custom")
+_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
+_NO_OBJECT = "A tool is not described by a JSON object."
+
+
+def responses_tools(
+    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+) -> list[Item]:
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has it without a
+    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
+    every function becomes strict whose schema can be. Other tools stay verbatim.
+    """
+    return [_responses_tool(spec, strict) for spec in specs]
+
+
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    """Say whether the API runs a tool itself, or has it run elsewhere."""
+    return tool.get("type") not in _CALLED_BY_NAME
+
+
+def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups, each once: a later one takes an earlier's place.
+
+    Functions and custom tools are the same by their name, MCP servers by their label,
+    all others by their type.
+    """
+    tools = [tool for group in groups for tool in group]
+    return list({_identity(tool): tool for tool in tools}.values())
+
+
+def responses_tool_choice(
+    choice: object,
+    tools: Sequence[Item] | None = None,
+    *,
+    names: ToolNames | None = None,
+) -> object:
+    """Return `tool_choice` in the API's form: a named function is not nested there.
+
+    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
+    unless those are not known. `names` says how a tool's own name is sent.
+    """
+    if choice is None or choice in _MODES:
+        return choice
+    if isinstance(choice, str):
+        wanted = _wanted_by_name(choice, tools, names)
+    elif isinstance(choice, Mapping):
+        wanted = _wanted(choice, names)
+    else:
+        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
+        _check_offered(tool, tools)
+    return wanted
+
+
+def later_choice(choice: object) -> object:
+    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
+
+
+def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
+    if not isinstance(spec, Mapping):
+        raise InvalidRequest(_NO_OBJECT)
+    kind = spec.get("type", "function")
+    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if kind in _CALLED_BY_NAME:
+        _check_named(flat)
+    if kind == "custom" and flat is nested:
+        return {"type": "custom", **flat, **_flat_format(flat)}
+    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
+    if kind != "function" or (is_complete and flat is spec):
+        return dict(spec)
+    return _function(flat, strict)
+
+
+def _check_named(tool: Mapping[str, Any]) -> None:
+    if not isinstance(tool.get("name"), str) or not tool["name"]:
+        raise InvalidRequest(_NO_TOOL_NAME)
+
+
+def _function(function: Mapping[str, Any], strict: bool) -> Item:
+    """Return a function in the API's form; what it says itself of `strict` counts."""
+    said = function.get("strict")
+    wanted = said if isinstance(said, bool) else strict
+    parameters = function.get("parameters")
+    parameters = parameters if isinstance(parameters, Mapping) else {}
+    made = strict_schema(parameters) if wanted else None
+    tool: Item = {"type": "function", "name": function["name"]}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    tool |= {key: function[key] for key in _OF_THE_API if key in function}
+    shown = open_schema(parameters) if made is None else made
+    return {**tool, "parameters": shown, "strict": made is not None}
+
+
+def _flat_format(custom: Mapping[str, Any]) -> Item:
+    """Return the format of a custom tool, which Chat Completions nests once more."""
+    form = custom.get("format")
+    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    if not isinstance(grammar, Mapping):
+        return {}
+    return {"format": {"type": "grammar", **grammar}}
+
+
+def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+    kind = tool.get("type")
+    if kind in _CALLED_BY_NAME:
+        return "name", tool.get("name")
+    if kind == "mcp":
+        return "server", tool.get("server_label")
+    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+
+
+def _wanted_by_name(
+    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
+) -> Item:
+    sent = names.sent(choice) if names else choice
+    for tool in tools or ():
+        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
+            return {"type": tool["type"], "name": sent}
+    for tool in tools or ():
+        if tool.get("type") == choice or tool.get("server_label") == choice:
+            return {key: tool[key] for key in ("type", "server_label") if key in tool}
+    return {"type": "function", "name": sent}
+
+
+def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+    kind = choice.get("type", "function")
+    inner = choice.get(kind) if isinstance(kind, str) else None
+    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
+    wanted: Item = {**flat, "type": kind}
+    if kind in _CALLED_BY_NAME:
+        if not isinstance(wanted.get("name"), str):
+            raise InvalidRequest("The tool choice names no tool.")
+        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+    if kind == "allowed_tools":
+        listed = wanted.get("tools")
+        chosen = listed if isinstance(listed, list) else []
+        wanted["tools"] = [
+            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+        ]
+    return wanted
+
+
+def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
+    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
+    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
+    if tools is None or any(
+        all(tool.get(key) == wanted[key] for key in same) for tool in tools
+    ):
+        return
+    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")

@@ -1,0 +1,1 @@
+"""Connections and the stream of a response."""

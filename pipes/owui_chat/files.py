@@ -1,0 +1,50 @@
+"""Files that an answer made: their addresses and the lines below the text.
+
+What a run made, as it is kept, shown and given back.
+
+The edge stores pictures and files and puts a `card` beside the ended item: the `files`
+to show, the `links` from addresses inside a container to those of the host, and
+`notes`, lines of Markdown to put below a text.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from openai_responses.items import Item, content_parts
+
+_CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
+
+
+def cited_files(item: Mapping[str, Any]) -> list[Item]:
+    """Return the citations of container files in a message, one for each file."""
+    parts = content_parts(item.get("content"))
+    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
+    cited = (row for row in rows if row.get("type") == "container_file_citation")
+    return list({str(row.get("file_id")): row for row in cited}.values())
+
+
+def addresses_of(text: str, name: str) -> list[str]:
+    """Return the addresses in `text` of the file in a container that has this name."""
+    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [
+        address for address in found if PurePosixPath(unquote(address)).name == name
+    ]
+
+
+def made_text(text: str, card: Mapping[str, Any]) -> str:
+    """Return a text with the addresses and the notes of its card."""
+    links = card.get("links") or {}
+    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+    return "\n\n".join([linked, *card.get("notes", ())])
+
+
+def text_below(card: Mapping[str, Any]) -> str:
+    """Return what a reader gets who has seen the text with its own addresses."""
+    links = (card.get("links") or {}).items()
+    lines = [
+        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
+    ]
+    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])

@@ -1,0 +1,1 @@
+"""Open WebUI's chat forms as the API's input."""

@@ -1,0 +1,388 @@
+"""Images and files that people or tools attached, as input parts.
+
+Pictures in the forms that the API reads, told by their first bytes.
+
+It reads PNG, JPEG, WEBP, and GIF that does not move.
+
+Documents in the form that the API reads, with their types.
+
+What people attached to which message of a chat.
+
+Open WebUI keeps with a message of the user the files it came with, and shows a pipe the
+pictures alone (utils/middleware.py:2124). What cannot be sent with the message that is
+asked is an error; of an earlier message the model is told, so that the chat goes on.
+
+Pictures of tools, given back to the outputs that they came with.
+
+A chat stores them by their addresses; the host reads them for the next request, but
+moves them out of the outputs into a message that no one wrote (utils/misc.py:393).
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item, content_parts, item_type
+from owui_chat.messages import Returned, Said, Stretch, paired_messages, users_places
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+)
+_HEAD = 24
+"""Characters of base64 that hold every signature."""
+
+_GIF_FRAME = b"\x00\x21\xf9\x04"
+"""What stands in front of each frame of a GIF that has several."""
+
+
+def image_type(content: bytes) -> str:
+    """Return the media type of a picture, or nothing for one that nobody reads."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    for signature, kind in _SIGNATURES:
+        if content.startswith(signature):
+            return kind if content.count(_GIF_FRAME) < 2 else ""
+    return ""
+
+
+def image_data_url(content: bytes) -> str:
+    """Return a picture as an address that holds it; nothing if nobody reads it."""
+    kind = image_type(content)
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
+
+
+def readable_url(url: str) -> str:
+    """Return the address of a picture, labelled as what it is; nothing if unreadable.
+
+    A picture on the web is the API's to fetch.
+    """
+    if url.startswith(("https://", "http://")):
+        return url
+    label, _, payload = url.partition(";base64,")
+    kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
+    return f"data:{kind};base64,{payload}" if kind else ""
+
+
+def image_part(url: str, detail: str) -> Item:
+    """Return a picture as a part of a content."""
+    return {"type": "input_image", "detail": detail, "image_url": url}
+
+
+def _encoded_type(payload: str) -> str:
+    """Return the media type of a picture in base64; of a GIF all of it is read."""
+    try:
+        kind = image_type(base64.b64decode(payload[:_HEAD]))
+        if kind == "image/gif":
+            return image_type(base64.b64decode(payload))
+    except ValueError:  # no base64, or not even ASCII
+        return ""
+    return kind
+
+
+PDF_TYPE = "application/pdf"
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_DOCUMENT_TYPES = {
+    "pdf": PDF_TYPE,
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "htm": "text/html",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rtf": "application/rtf",
+    "tsv": "text/tab-separated-values",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    "xml": "text/xml",
+}
+_PLAIN_TEXT = (
+    "c cc cpp cs css go h hpp ini java js jsx kt log lua php pl py r rb rs sh sql swift "
+    "tex toml ts tsx txt vb yaml yml"
+)
+
+
+def document_type(name: str, declared: str) -> str:
+    """Return the media type of a document that the API reads; else nothing.
+
+    The name comes first: what a browser declares differs from system to system.
+    """
+    suffix = name.rpartition(".")[2].lower()
+    if suffix in _PLAIN_TEXT.split():
+        return "text/plain"
+    kind = declared.partition(";")[0].strip().lower()
+    is_read = kind in _DOCUMENT_TYPES.values() or kind.startswith("text/")
+    return _DOCUMENT_TYPES.get(suffix) or (kind if is_read else "")
+
+
+def document_part(name: str, kind: str, content: bytes) -> Item:
+    """Return a document as a part of a content."""
+    url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    return {"type": "input_file", "filename": name, "file_data": url}
+
+
+GONE_FILE = (
+    "{} cannot be read: it is gone, or it is not yours. Remove it from the message and "
+    "send it again."
+)
+_UNKNOWN_PICTURE = (
+    "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
+    "does not move: convert it and send it again."
+)
+_MOST_PICTURES = 1500
+_LARGEST_INPUT = 512_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool  # the host itself puts it into the message
+
+
+def attachments_by_place(
+    stretches: Sequence[Stretch],
+    messages: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> dict[int, list[Attachment]]:
+    """Return what was attached to the user's messages, by their places in the chat.
+
+    `messages` are those of the chat's row, by id. A chat without a row tells the
+    files of its last message apart from all others; these stand at the first one.
+    """
+    if not messages:
+        return _without_row(users_places(stretches), metadata)
+    pairs = paired_messages(stretches, messages, metadata).items()
+    return {place: read_attachments(one.message.get("files")) for place, one in pairs}
+
+
+def read_attachments(files: object) -> list[Attachment]:
+    """Return the files that came with a message; knowledge is the host's own."""
+    rows = files if isinstance(files, list) else []
+    return [
+        _attachment(row)
+        for row in rows
+        if isinstance(row, Mapping)
+        and row.get("type") in ("file", "image")
+        and row.get("id")
+        and not row.get("knowledge")
+    ]
+
+
+def with_parts(said: Said, parts: Sequence[Item]) -> Said:
+    """Return a message with `parts` in front, where later changes do not reach them."""
+    content = [*parts, *content_parts(said.item.get("content"))]
+    return Said({**said.item, "content": content})
+
+
+def with_readable_images(
+    stretches: Sequence[Stretch], attached: Mapping[int, Sequence[Attachment]]
+) -> list[Stretch]:
+    """Return a chat in which the API can read every picture of a message.
+
+    Raises InvalidRequest for one that it cannot, by its name, in the message asked.
+    """
+    asked = asked_place(stretches)
+    return [
+        (
+            _with_readable(stretch, attached.get(place, ()), is_asked=place == asked)
+            if isinstance(stretch, Said)
+            else stretch
+        )
+        for place, stretch in enumerate(stretches)
+    ]
+
+
+def asked_place(stretches: Sequence[Stretch]) -> int:
+    """Return the place of the last message of the user."""
+    return max(users_places(stretches), default=-1)
+
+
+def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
+    """Return a part, or the sentence that stands for it in an earlier message."""
+    if not isinstance(found, str):
+        return found
+    if is_asked:
+        raise InvalidRequest(found)
+    return {"type": "input_text", "text": f"[{found}]"}
+
+
+def refuse_too_much(items: Sequence[Item]) -> None:
+    """Raise InvalidRequest for more pictures or bytes than one request may hold."""
+    contents = [item.get("content") or item.get("output") for item in items]
+    parts = [part for content in contents for part in content_parts(content)]
+    pictures = sum(item_type(part) == "input_image" for part in parts)
+    held = sum(
+        len(part.get("image_url") or part.get("file_data") or "") for part in parts
+    )
+    if pictures > _MOST_PICTURES or held > _LARGEST_INPUT:
+        raise InvalidRequest(
+            f"This chat holds {pictures} pictures and {held // 1_000_000} MB of pictures "
+            f"and files. One request takes {_MOST_PICTURES} and "
+            f"{_LARGEST_INPUT // 1_000_000} MB: start a new chat."
+        )
+
+
+def _without_row(
+    places: Sequence[int], metadata: Mapping[str, Any]
+) -> dict[int, list[Attachment]]:
+    message = metadata.get("user_message")
+    own = read_attachments(
+        message.get("files") if isinstance(message, Mapping) else None
+    )
+    knowledge = _knowledge_ids(metadata.get("model"))
+    others = [
+        found
+        for found in read_attachments(metadata.get("files"))
+        if found.file_id not in knowledge and found not in own
+    ]
+    if not places:
+        return {}
+    if len(places) == 1:
+        return {places[0]: [*others, *own]}
+    return {places[0]: others, places[-1]: own}
+
+
+def _knowledge_ids(model: object) -> set[str]:
+    """Return the ids of the files that an administrator gave to a model."""
+    found = model
+    for key in ("info", "meta", "knowledge"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    rows = found if isinstance(found, list) else []
+    return {str(row.get("id")) for row in rows if isinstance(row, Mapping)}
+
+
+def _attachment(row: Mapping[str, Any]) -> Attachment:
+    content_type = str(row.get("content_type") or "")
+    is_image = row["type"] == "image" or content_type.startswith("image/")
+    return Attachment(
+        str(row["id"]), str(row.get("name") or ""), content_type, is_image
+    )
+
+
+def _with_readable(
+    said: Said, attached: Sequence[Attachment], *, is_asked: bool
+) -> Said:
+    parts = content_parts(said.item.get("content"))
+    shown = [part for part in parts if part.get("image_url")]
+    names = [found.name for found in attached if found.is_image]
+    named = iter(names if len(names) == len(shown) else ())
+    checked = [
+        (
+            part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
+            if part.get("image_url")
+            else part
+        )
+        for part in parts
+    ]
+    return Said({**said.item, "content": checked})
+
+
+def _readable_part(part: Item, name: str) -> Item | str:
+    """Return a picture that the API reads, or why it does not."""
+    url, shown = str(part["image_url"]), name or "A picture"
+    if readable := readable_url(url):
+        return image_part(readable, part["detail"])
+    held = url[:5].lower() == "data:"
+    return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
+
+
+_MADE_UP = "Here are the images from the tool results above. Please analyze them."
+
+UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
+"""What the model gets for a picture of a tool that the API would refuse."""
+
+
+def with_tool_images(
+    stretches: Sequence[Stretch], messages: Mapping[str, Any]
+) -> list[Stretch]:
+    """Return a chat without the made-up messages, their pictures at their outputs.
+
+    `messages` are those of the chat's row, by id: they tell how many belong to each
+    output of ours. Of the host's, whose round goes on before it is stored, the last
+    one has them all.
+    """
+    result: list[Stretch] = []
+    counts = _counts(messages)
+    for stretch in stretches:
+        urls, outputs = _made_up_urls(stretch), _last_outputs(result)
+        if not urls or not outputs:
+            result.append(stretch)
+            continue
+        result[-len(outputs) :] = _shared_out(outputs, urls, counts)
+    return result
+
+
+def tool_image(url: str) -> Item:
+    """Return a picture of a tool as a part of its output."""
+    if readable := readable_url(url):
+        return image_part(readable, "auto")
+    return {"type": "input_text", "text": UNREADABLE_IMAGE}
+
+
+def output_with(text: str, images: Sequence[Item]) -> str | list[Item]:
+    """Return the output of a tool: a text, with pictures behind it if there are any."""
+    return [{"type": "input_text", "text": text}, *images] if images else text
+
+
+def _made_up_urls(stretch: Stretch) -> list[str]:
+    """Return the pictures of a made-up message; of any other none."""
+    if not isinstance(stretch, Said) or stretch.item.get("role") != "user":
+        return []
+    first, *rest = content_parts(stretch.item.get("content")) or [{}]
+    if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
+        return []
+    return [str(part["image_url"]) for part in rest]
+
+
+def _last_outputs(stretches: Sequence[Stretch]) -> list[Returned]:
+    outputs: list[Returned] = []
+    for stretch in reversed(stretches):
+        if not isinstance(stretch, Returned):
+            break
+        outputs.insert(0, stretch)
+    return outputs
+
+
+def _shared_out(
+    outputs: Sequence[Returned], urls: Sequence[str], counts: Mapping[str, int]
+) -> list[Stretch]:
+    """Return `outputs` with their pictures."""
+    shares = [counts.get(output.call_id, 0) for output in outputs]
+    if sum(shares) != len(urls):
+        shares = [*[0] * (len(outputs) - 1), len(urls)]
+    left = iter(urls)
+    result: list[Stretch] = []
+    for output, share in zip(outputs, shares, strict=True):
+        images = [tool_image(next(left)) for _ in range(share)]
+        result.append(replace(output, output=output_with(str(output.output), images)))
+    return result
+
+
+def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many pictures the chat stores with each output of ours."""
+    items = [item for message in messages.values() for item in _output_items(message)]
+    return {
+        str(item.get("call_id")): len(_images(item))
+        for item in items
+        if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
+    }
+
+
+def _output_items(message: object) -> list[Item]:
+    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+
+
+def _images(item: Item) -> list[Item]:
+    parts = content_parts(item.get("output"))
+    return [part for part in parts if part.get("type") == "input_image"]

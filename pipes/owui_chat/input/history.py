@@ -1,0 +1,248 @@
+"""The input items of a chat's history.
+
+Blocks that earlier writers put into an answer, for people to look at.
+
+They are `<details>` of a few types: what a pipe was doing, a summary of the reasoning,
+tools and code as older Open WebUIs stored them (markers.md §2.3). No model wrote them.
+
+Stretches of a chat and its kept items -> input items.
+
+The host decides what exists, the kept item decides its bytes. What lies between two
+messages of the user is one run; inside it a kept call stands where the host has its
+card, with the reasoning that led to it in front, and kept items without a card stand
+where their marker stands.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from openai_responses.items import (
+    CALL_OUTPUTS,
+    Item,
+    has_picture,
+    is_bound,
+    is_call,
+    is_commentary,
+    is_kept_hosted,
+    item_type,
+    message_text,
+    picture_message,
+    since_compaction,
+    without_orphans,
+    without_tools,
+)
+from openai_responses.requests.replay import Origin, replayed, with_outputs_beside
+from owui_chat.code import is_code, without_code
+from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+from owui_chat.storage.markers import Marked, split_at_markers
+from owui_chat.storage.records import Record, text_digest
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def without_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; one that is not closed is only text."""
+    if _SIGN not in text or "</details>" not in text:
+        return text  # and below only what lies before the last end is read, once
+    end = text.rindex("</details>") + len("</details>\n")
+    return _BLOCK.sub("", text[:end]) + text[end:]
+
+
+_RETURNED_TYPES = frozenset(
+    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
+)
+"""What goes back of a run beside hosted items."""
+
+
+def build_input(
+    stretches: Iterable[Stretch],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    Not `with_tools`, the runs that are over leave out what tools did in them. The
+    result is valid by construction: calls and outputs in pairs, reasoning only with
+    its encrypted content and only in front of what it led to.
+    """
+    items: list[Item] = []
+    run: list[Answered | Called | Returned] = []
+    for stretch in stretches:
+        if isinstance(stretch, Said):
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else without_tools(past)
+            items.append(stretch.item)
+            run = []
+        else:
+            run.append(stretch)
+    items += _RunHistory(run, records, reader).items()
+    # A picture is an input message: only now, or it would part reasoning from text.
+    return [
+        picture_message(item) if has_picture(item) else item
+        for item in without_orphans(with_outputs_beside(since_compaction(items)))
+    ]
+
+
+def output_item(returned: Returned, before: Iterable[Item]) -> Item:
+    """Return the input item for what a tool returned; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+class _RunHistory:
+    """The items of one run, put together from the host's and the kept."""
+
+    def __init__(
+        self,
+        run: Sequence[Answered | Called | Returned],
+        records: Mapping[str, Record],
+        reader: Origin | None,
+    ) -> None:
+        self._pieces = [_split(stretch) for stretch in run]
+        self._reader = reader
+        self._records = {
+            piece.ulid: records[piece.ulid]
+            for pieces in self._pieces
+            if isinstance(pieces, list)
+            for piece in pieces
+            if piece.ulid in records
+        }
+        self._waiting = {
+            ulid: [replayed(item) for item in record.payload if _may_return(item)]
+            for ulid, record in self._records.items()
+        }
+        self._ulid_of_call = {
+            str(item.get("call_id")): ulid
+            for ulid, record in self._records.items()
+            for item in record.payload
+            if is_call(item)
+        }
+
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        """Take out of the text what the host has there of `code`, if it has."""
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = without_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
+    def items(self) -> list[Item]:
+        """Return the items of the run in their order."""
+        items: list[Item] = []
+        for stretch in self._pieces:
+            match stretch:
+                case Called():
+                    items += self._call(stretch)
+                case Returned():
+                    items.append(output_item(stretch, items))
+                case _:
+                    for piece in stretch:
+                        items += self._piece(piece)
+        return items
+
+    def _call(self, call: Called) -> list[Item]:
+        """Return a call in its kept bytes, after what was kept in front of it."""
+        ulid = self._ulid_of_call.get(call.call_id, "")
+        waiting = self._waiting.get(ulid, [])
+        for place, item in enumerate(waiting):
+            if is_call(item) and item.get("call_id") == call.call_id:
+                self._waiting[ulid] = waiting[place + 1 :]
+                return self._allowed(ulid, waiting[: place + 1])
+        return [_call_item(call)]
+
+    def _piece(self, piece: Marked) -> list[Item]:
+        """Return what a marker names, then the text behind it."""
+        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
+        return [*kept, _message_item(message, piece.text)]
+
+    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+        """Leave out what this request may not carry: nobody there could read it.
+
+        A call whose card is gone stays for now: it tells which reasoning has to leave
+        with it.
+        """
+        if not items:
+            return []
+        reader = self._reader
+        readable = bool(reader and reader.may_read(self._records[ulid].origin))
+        return [
+            item
+            for item in items
+            if not is_bound(item) or (readable and item.get("encrypted_content"))
+        ]
+
+
+def _call_item(call: Called) -> Item:
+    """Return a call of which only the host knows."""
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
+
+
+def _split(
+    stretch: Answered | Called | Returned,
+) -> list[Marked] | Called | Returned:
+    if isinstance(stretch, Answered):
+        return list(split_at_markers(without_old_blocks(stretch.text)))
+    return stretch
+
+
+def _may_return(item: Item) -> bool:
+    """Say whether a kept item has a place in a later request."""
+    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
+    return known or has_picture(item)
+
+
+def _is_answer(item: Item) -> bool:
+    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    """Say whether `item` is a remark whose text the host does not give back."""
+    return is_commentary(item) and bool(message_text(item))
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    """Return a message of the model, in its own bytes unless a person edited it."""
+    part = {"type": "output_text", "text": shown, "annotations": []}
+    if kept is None:
+        return {"type": "message", "role": "assistant", "content": [part]}
+    if message_text(kept).strip() == shown:
+        return kept
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+        is_edited = "text" in parts[0]  # then no place in it is where it was
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
+    return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"

@@ -1,0 +1,238 @@
+"""What was sent in front of and around earlier messages, sent again unchanged.
+
+The user's words apart from what the host put around them.
+
+Retrieved text, results of a search, notes about files: the host puts them around the
+words that are asked (utils/middleware.py:645, 1444), later around others.
+
+What was sent, reconciled with what is asked.
+
+The host makes instructions and messages anew for each request. What a run sent that
+its chat does not hold is kept with it; later requests begin with the same bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openai_responses.items import Item, content_parts
+from owui_chat.messages import Paired, Said, Stretch
+from owui_chat.storage.records import message_key, text_digest
+
+_MOST_CHARACTERS = 200_000
+"""What is kept of one message; a chat's row is read and written whole."""
+
+_Text = str | tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """The texts of a message as it was sent; the one with the words, cut around them.
+
+    `words` is their digest: edited ones are sent afresh.
+    """
+
+    words: str
+    texts: tuple[_Text, ...]
+
+    def wire(self) -> dict[str, Any]:
+        """Return the form that is stored."""
+        return {"words": self.words, "texts": list(self.texts)}
+
+
+def injected_around(said: Said, words: str) -> Injected | None:
+    """Return what stands around `words`; None: nothing, too much, or other words."""
+    texts: list[_Text] = [
+        part["text"] for part in _said_parts(said) if _is_input_text(part)
+    ]
+    size = sum(map(len, texts)) - len(words)
+    for place, text in enumerate(texts):
+        if isinstance(text, str) and words in text:
+            before, _, after = text.rpartition(words) if words else (text, "", "")
+            texts[place] = (before, after)
+            return Injected(text_digest(words), tuple(texts)) if _fits(size) else None
+    return None
+
+
+def with_injected(said: Said, words: str, kept: Injected | None) -> Said:
+    """Return a message as it was sent, unless its words are no longer those."""
+    if kept is None or kept.words != text_digest(words):
+        return said
+    parts = _said_parts(said)
+    if not any(_is_input_text(part) and words in part["text"] for part in parts):
+        return said
+    whole = [t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in kept.texts]
+    texts = [{"type": "input_text", "text": text} for text in whole]
+    others = [part for part in parts if not _is_input_text(part)]
+    return Said({**said.item, "content": [*texts, *others]})
+
+
+def read_injected(wire: object) -> Injected | None:
+    """Return what `wire` says; None where it says nothing that can be read."""
+    rows = wire.get("texts") if isinstance(wire, Mapping) else None
+    if not isinstance(wire, Mapping) or not isinstance(rows, list):
+        return None
+    texts = tuple(_read_text(row) for row in rows)
+    return Injected(str(wire.get("words")), texts)
+
+
+def _read_text(row: object) -> _Text:
+    if isinstance(row, list | tuple) and len(row) == 2:
+        return str(row[0]), str(row[1])
+    return str(row)
+
+
+def _fits(size: int) -> bool:
+    """Say whether there is something, and not too much of it."""
+    return 0 < size <= _MOST_CHARACTERS
+
+
+def _said_parts(said: Said) -> list[Item]:
+    return content_parts(said.item.get("content"))
+
+
+def _is_input_text(part: Item) -> bool:
+    return part.get("type") == "input_text"
+
+
+_SENT_KEY = "sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What one run sent beside the chat.
+
+    `instructions` belong to the first run that kept some; later ones keep the lines
+    that were `new` against what had been told, and those that were `gone`.
+    """
+
+    injected: Injected | None = None
+    instructions: str | None = None
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+    def wire(self) -> dict[str, Any]:
+        """Return the form that is stored: only what there is."""
+        found = {
+            "injected": self.injected and self.injected.wire(),
+            "instructions": self.instructions,
+            "new": list(self.new) or None,
+            "gone": list(self.gone) or None,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+_NOTHING = Sent()
+
+
+def with_sent(value: Mapping[str, Any], sent: Sent | None) -> dict[str, Any]:
+    """Return the value of a message's key with what its run sent."""
+    wire = sent.wire() if sent else None
+    return {**value, _SENT_KEY: wire} if wire else dict(value)
+
+
+def read_sent(chat: Mapping[str, Any]) -> dict[str, Sent]:
+    """Return what a chat's JSON holds of this, by the ids of the answers."""
+    prefix = message_key("")
+    found: dict[str, Sent] = {}
+    for key, value in chat.items():
+        wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
+        if key.startswith(prefix) and isinstance(wire, Mapping):
+            # In an answer's own output the key is not that of the message.
+            owner = str(value.get("message_id") or key.removeprefix(prefix))
+            found[owner] = _read_sent(wire)
+    return found
+
+
+def sent_now(
+    stretches: Sequence[Stretch],
+    pairs: Mapping[int, Paired],
+    sent: Mapping[str, Sent],
+    instructions: str | None,
+) -> Sent:
+    """Return what is sent with the message that is asked, the last of `pairs`.
+
+    `instructions` are None where they may change from turn to turn.
+    """
+    place = max(pairs)
+    asked = stretches[place]
+    words = pairs[place].words
+    injected = injected_around(asked, words) if isinstance(asked, Said) else None
+    if instructions is None:
+        return Sent(injected)
+    if first_instructions(pairs, sent) is None:
+        return Sent(injected, instructions)
+    told, given = _told_lines(pairs, sent), _lines(instructions)
+    new = tuple(line for line in given if line not in told)
+    return Sent(
+        injected, new=new, gone=tuple(line for line in told if line not in given)
+    )
+
+
+def first_instructions(
+    pairs: Mapping[int, Paired], sent: Mapping[str, Sent]
+) -> str | None:
+    """Return the instructions as first given in this branch of the chat."""
+    found = (one.instructions for one in _in_order(pairs, sent))
+    return next((one for one in found if one is not None), None)
+
+
+def as_sent(
+    stretches: Sequence[Stretch],
+    pairs: Mapping[int, Paired],
+    sent: Mapping[str, Sent],
+) -> list[Stretch]:
+    """Return a chat with what was around the messages when they were sent."""
+    result: list[Stretch] = []
+    for place, stretch in enumerate(stretches):
+        if place in pairs and isinstance(stretch, Said):
+            one = sent.get(pairs[place].answer_id, _NOTHING)
+            words = pairs[place].words
+            result += [*_news(one), with_injected(stretch, words, one.injected)]
+        else:
+            result.append(stretch)
+    return result
+
+
+def _news(sent: Sent) -> list[Stretch]:
+    """Return the message that tells of changed instructions, if they did."""
+    lines = ["The instructions have changed."]
+    if sent.new:
+        lines += ["New lines:", *sent.new]
+    if sent.gone:
+        lines += ["Lines that no longer hold:", *sent.gone]
+    if len(lines) == 1:
+        return []
+    part = {"type": "input_text", "text": "\n".join(lines)}
+    return [Said({"type": "message", "role": "developer", "content": [part]})]
+
+
+def _told_lines(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[str]:
+    """Return the lines that hold after all that was told, in their order."""
+    told = _lines(first_instructions(pairs, sent) or "")
+    for one in _in_order(pairs, sent):
+        told = [line for line in told if line not in one.gone]
+        told += one.new
+    return told
+
+
+def _in_order(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[Sent]:
+    return [sent.get(pairs[place].answer_id, _NOTHING) for place in sorted(pairs)]
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _read_sent(wire: Mapping[str, Any]) -> Sent:
+    given = wire.get("instructions")
+    return Sent(
+        read_injected(wire.get("injected")),
+        given if isinstance(given, str) else None,
+        _read_lines(wire.get("new")),
+        _read_lines(wire.get("gone")),
+    )
+
+
+def _read_lines(rows: object) -> tuple[str, ...]:
+    return tuple(map(str, rows)) if isinstance(rows, list) else ()

@@ -1,0 +1,74 @@
+"""Small jobs that the host gives a model: titles, tags, follow-up questions.
+
+The host names the job itself; its prompt quotes the chat, markers included.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from owui_chat.storage.markers import without_markers
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "title_generation": ("title", _TEXT),
+    "tags_generation": ("tags", _TEXTS),
+    "follow_up_generation": ("follow_ups", _TEXTS),
+    "query_generation": ("queries", _TEXTS),
+    "image_prompt_generation": ("prompt", _TEXT),
+    "autocomplete_generation": ("text", _TEXT),
+}
+"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+
+
+def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a task without the markers of the chat they quote."""
+    return [
+        {**message, "content": _clean(message.get("content"))} for message in messages
+    ]
+
+
+def task_format(
+    task: str, messages: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the `text.format` of a task that the host wants as JSON, or None.
+
+    An administrator's own prompt may ask for something else: the key has to be in it.
+    """
+    key, value = _TASK_OBJECTS.get(task, ("", {}))
+    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+        return None
+    schema = {
+        "type": "object",
+        "properties": {key: value},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
+
+
+def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; an empty one where it failed.
+
+    The host would take the text of an error for a title.
+    """
+    message = {"role": "assistant", "content": text}
+    return {
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+
+
+def _clean(content: object) -> object:
+    if isinstance(content, str):
+        return without_markers(content)
+    if not isinstance(content, list):
+        return content
+    return [_clean_part(part) for part in content]
+
+
+def _clean_part(part: object) -> object:
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return {**part, "text": without_markers(part["text"])}
+    return part

@@ -1,0 +1,1 @@
+"""Run events as Open WebUI and its clients show them."""

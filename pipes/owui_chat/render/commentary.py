@@ -1,0 +1,112 @@
+"""Remarks in passing, shown as progress beside the answer.
+
+The page draws the text of an item whose type it does not know, at its place between
+the cards, and leaves it out of what it copies, exports, edits and reads aloud; the host
+gives it to no model (utils/misc.py:245 and 351). So a remark is a quotation in an item
+of our own:
+
+    {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
+
+The remark with which a run ends is its answer: there is no other.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from openai_responses.items import Item
+from openai_responses.loop.events import Grew, ItemEnded, ItemStarted
+from owui_chat.citations import Citations
+from owui_chat.render.chunks import Chunk
+from owui_chat.render.items import ShownItems, message_card
+from owui_chat.storage.output_carrier import REMARK_TYPE, closing_remark
+
+
+class Remarks:
+    """Shows the remarks of one run; `places` are those of their items, by index."""
+
+    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+        """Take the items that the remarks are among, and what numbers sources."""
+        self.places: dict[int, int] = {}
+        self._shown = shown
+        self._citations = citations
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def show(
+        self, event: ItemStarted | Grew | ItemEnded, marker: str
+    ) -> Iterator[Chunk]:
+        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        match event:
+            case ItemStarted():
+                self.places[event.index] = len(self._shown.items)
+                self._quoted[event.index] = ""
+                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+            case Grew():
+                yield from self._grow(event.index, self._citations.feed(event))
+            case ItemEnded():
+                yield from self._end(event, marker)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield what was held back, and the answer if it was a remark."""
+        for index in self.places.keys() - self._ended.keys():
+            yield from self._grow(index, self._citations.rest(index))
+            yield self._whole(index, "incomplete")
+        closing = closing_remark(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the growth; whenever the text has doubled, all of it.
+
+        Of an item of our own only the page lets the text grow; the host waits for
+        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        """
+        if not text:
+            return
+        place, before = self.places[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        """Return the event that tells the host all that has grown."""
+        place, quoted = self.places[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _remark_card(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+        self._citations.feed(event)
+        text = self._citations.shown_text(event)
+        self._ended[event.index] = (event.item, text)
+        card = _remark_card(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.places[event.index], card)
+        if marker:
+            self._markers[event.index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        """Yield the remark as a message, behind its marker if it has one."""
+        place = self.places[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _remark_card(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}

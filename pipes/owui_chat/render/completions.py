@@ -1,0 +1,261 @@
+"""Run events as Chat Completions, for callers over plain HTTP.
+
+Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
+
+Run events -> one complete result, for callers that asked for no stream.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from openai_responses.endings import Ending
+from openai_responses.items import (
+    Item,
+    has_picture,
+    is_call,
+    is_call_output,
+    is_commentary,
+    is_reasoning,
+    item_texts,
+    item_type,
+    message_text,
+    picture_url,
+)
+from openai_responses.loop.events import (
+    CallAnswered,
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    RunEnded,
+)
+from owui_chat.citations import (
+    OPEN_TRACKING,
+    HeldText,
+    chat_annotations,
+    without_tracking,
+)
+from owui_chat.files import text_below
+from owui_chat.render.chunks import Chunk, error_chunk, host_usage
+from owui_chat.storage.output_carrier import ShownEvent, closing_remark
+
+_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class ChunkView:
+    """Shows one run as growing text and reasoning.
+
+    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
+    go where the reasoning goes, so that the text is the answer alone; one with which the
+    run ends is the answer, and is said again as such.
+    """
+
+    def __init__(self, completion_id: str, created: int, model: str) -> None:
+        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        self._head = {
+            "id": completion_id,
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+        self._open_calls: dict[str, Item] = {}
+        self._held = HeldText(OPEN_TRACKING)
+        self._length = 0  # of the text so far
+        self._thought: tuple[int, int] | None = None
+        self._told: int | None = None
+        self._remarks: dict[int, Item] = {}
+
+    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
+        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        match event:
+            case ItemStarted() if is_commentary(event.item):
+                self._remarks[event.index] = event.item
+            case Grew(kind="text" | "refusal"):
+                shown = without_tracking(self._held.feed(event.text))
+                yield from self._grow(event, shown)
+            case Grew(kind="summary" | "reasoning"):
+                yield from self._think(self._thought_gap(event) + event.text)
+            case ItemEnded() if has_picture(event.item):
+                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if item_type(event.item) == "message":
+                yield from self._end_message(event)
+            case ItemEnded() if is_call(event.item):
+                self._open_calls[str(event.item.get("call_id"))] = event.item
+            case CallAnswered():
+                self._open_calls.pop(str(event.item.get("call_id")), None)
+            case RunEnded():
+                yield from self._say(self._held.rest())
+                yield from self._say_closing(closing_remark(event.output))
+                yield from self._end(event)
+
+    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
+        if event.index in self._remarks:
+            yield from self._think(self._thought_gap(event) + shown)
+        else:
+            yield from self._say(self._gap(event) + shown)
+
+    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+        rest = without_tracking(self._held.rest())
+        if event.index in self._remarks:
+            self._remarks[event.index] = event.item
+            yield from self._think(rest)
+        else:
+            yield from self._end_answer(event, rest)
+        yield from self._say(text_below(event.card))
+
+    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+        yield from self._say(rest)
+        length = len(without_tracking(message_text(event.item)))
+        cited = chat_annotations(event.item, self._length - length)
+        if cited:
+            yield self._chunk({"annotations": cited})
+
+    def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
+        if remark is not None and remark in self._remarks.values():
+            gap = "\n\n" if self._length else ""
+            yield from self._say(gap + without_tracking(message_text(remark)))
+
+    def _say(self, text: str) -> Iterator[Chunk]:
+        self._length += len(text)
+        if text:
+            yield self._chunk({"content": text})
+
+    def _think(self, text: str) -> Iterator[Chunk]:
+        if text:
+            yield self._chunk({"reasoning_content": text})
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {**self._head, "choices": [choice]}
+
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two messages of one run."""
+        before, self._told = self._told, event.index
+        return "" if before in (None, event.index) else "\n\n"
+
+    def _thought_gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of the reasoning."""
+        place = (event.index, event.part)
+        before, self._thought = self._thought, place
+        return "" if before in (None, place) else "\n\n"
+
+    def _end(self, event: RunEnded) -> Iterator[Chunk]:
+        for index, call in enumerate(self._open_calls.values()):
+            tool_call = {"index": index, **chat_tool_call(call)}
+            yield self._chunk({"tool_calls": [tool_call]})
+        if event.ending.is_failure and event.ending.kind != "incomplete":
+            yield error_chunk(event.ending.sentence)
+        else:
+            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
+        if event.usage:
+            usage = host_usage(event.usage, event.last_usage, event.cost)
+            yield {**self._head, "choices": [], "usage": usage}
+
+
+def chat_picture(item: Item) -> dict[str, Any]:
+    """Return a picture in the form that clients of Chat Completions know."""
+    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
+
+
+def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a call in the form of Chat Completions."""
+    if item_type(item) == "custom_tool_call":
+        custom = {"name": item.get("name"), "input": item.get("input") or ""}
+        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
+    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
+    return {"id": item.get("call_id"), "type": "function", "function": function}
+
+
+def finish_reason(ending: Ending, has_calls: bool) -> str:
+    """Return Chat Completions' word for how an answer ended."""
+    if ending.kind == "incomplete":
+        return _FINISH_REASONS.get(ending.code or "", "stop")
+    return "tool_calls" if has_calls else "stop"
+
+
+_GAP = "\n\n"
+
+
+def completion(
+    ended: RunEnded, completion_id: str, created: int, model: str
+) -> dict[str, Any]:
+    """Return the `chat.completion` of a run, with the error if it failed.
+
+    What arrived before a failure is in it; when nothing did, the error stands alone.
+    """
+    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
+    error = error_chunk(ended.ending.sentence) if failed else {}
+    if failed and not ended.output:
+        return error
+    message = _message(ended)
+    finish = finish_reason(ended.ending, "tool_calls" in message)
+    usage = (
+        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
+    )
+    return {
+        "id": completion_id,
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        **({"usage": usage} if usage else {}),
+        **error,
+    }
+
+
+def completion_text(ended: RunEnded) -> str:
+    """Return the text of an answer, its messages apart by a blank line.
+
+    Remarks in passing are no part of it, unless the run ends with one or nothing else
+    is said.
+    """
+    return _GAP.join(map(_clean_text, _messages(ended)))
+
+
+def _messages(ended: RunEnded) -> list[Item]:
+    found = [item for item in ended.output if item_type(item) == "message"]
+    closing = closing_remark(ended.output)
+    told = [i for i in found if not is_commentary(i) or i == closing]
+    return told or found
+
+
+def _clean_text(message: Item) -> str:
+    return without_tracking(message_text(message))
+
+
+def _annotations(ended: RunEnded) -> list[Item]:
+    annotations: list[Item] = []
+    before = 0
+    for message in _messages(ended):
+        annotations += chat_annotations(message, before)
+        before += len(_clean_text(message)) + len(_GAP)
+    return annotations
+
+
+def _message(ended: RunEnded) -> dict[str, Any]:
+    further = {
+        "reasoning_content": _progress(ended),
+        "annotations": _annotations(ended),
+        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "tool_calls": _open_calls(ended),
+    }
+    said = {"role": "assistant", "content": completion_text(ended)}
+    return said | {name: value for name, value in further.items() if value}
+
+
+def _progress(ended: RunEnded) -> str:
+    """Return what was thought and remarked on the way to the answer."""
+    answer = _messages(ended)
+    steps = [
+        item
+        for item in ended.output
+        if is_reasoning(item) or (is_commentary(item) and item not in answer)
+    ]
+    texts = (text for item in steps for _, text in item_texts(item) if text)
+    return without_tracking(_GAP.join(texts))
+
+
+def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+    """Return the calls that were left to the caller."""
+    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
+    calls = [item for item in ended.output if is_call(item)]
+    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]

@@ -1,0 +1,279 @@
+"""The cards of items that OpenAI's own tools make.
+
+Pictures that the API draws, as the page shows them while they grow.
+
+A picture stands above the text, in the message's list of files. The host stores the
+`files` that it is told of; what `chat:message:files` shows is gone at the next reload,
+so that nothing of an unfinished picture is stored (open-webui.md §6).
+
+Code that the API runs, as the page shows it while it grows.
+
+Searches of the API, on the web and in files, as the page shows them.
+
+The page has a card of its own for both, with what was looked for; the pages that were
+found stand in a status line (open-webui.md §5, §6).
+
+Remote MCP servers as the page shows them.
+
+A call looks like one of the host's own tools. The host never runs it: an output stands
+behind it, or it was not whole (utils/middleware.py:5545).
+
+Which card of the page shows which item of the API's own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from openai_responses.items import Item, picture_url, searched_pages, searched_queries
+from openai_responses.loop.events import (
+    CallAnswered,
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    Pictured,
+    RunEnded,
+    RunEvent,
+)
+from openai_responses.requests.replay import remote_call, remote_failed, remote_output
+from owui_chat.citations import without_tracking
+from owui_chat.code import CODE_CARD, code_card, code_with_output
+from owui_chat.render.chunks import Chunk, host_event, pages_chunk, status_chunk
+from owui_chat.render.items import ShownItems, output_card
+
+_REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
+_FAILED = "The picture could not be drawn."
+_BROKE_OFF = "The answer broke off before the picture was finished."
+
+
+class PictureCard:
+    """Shows one picture."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the pictures that this one joins."""
+        self._shown = shown
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the picture is to the host."""
+        match event:
+            case ItemStarted():
+                yield status_chunk("Drawing a picture")
+            case Pictured():
+                sketch = {"result": event.image, "output_format": event.form}
+                yield _on_the_page(self._shown, [_file(picture_url(sketch))])
+            case ItemEnded():
+                yield from self._end(event)
+                yield from show_files(self._shown, event.card)
+            case _:
+                yield from self._note(_BROKE_OFF)
+                yield _on_the_page(self._shown, [])
+
+    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+        notes = event.card.get("notes", ())
+        if event.item.get("result") and not notes:
+            yield status_chunk("Picture drawn")
+        else:
+            yield from self._note(next(iter(notes), _failure(event.item)))
+
+    def _note(self, sentence: str) -> Iterator[Chunk]:
+        """Yield a text that the page draws, and that no later turn is given."""
+        part = {"type": "output_text", "text": f"*{sentence}*"}
+        number = len(self._shown.items)
+        note = {"type": "openai_responses:note", "id": f"note_{number}"}
+        yield from self._shown.add({**note, "content": [part]})
+
+
+def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    """Yield the files of a card.
+
+    Where a message has several the page would show the last one alone, although the
+    host adds them up.
+    """
+    files = card.get("files")
+    if not files:
+        return
+    yield host_event({"type": "files", "data": {"files": files}})
+    before, shown.files = bool(shown.files), [*shown.files, *files]
+    if before:
+        yield _on_the_page(shown, [])
+
+
+def _on_the_page(shown: ShownItems, more: list[Item]) -> Chunk:
+    """Return the chunk that puts files on the page alone.
+
+    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    """
+    data = {"files": [*shown.files, *more]}
+    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
+
+
+def _file(url: str) -> Item:
+    return {"type": "image", "url": url}
+
+
+def _failure(item: Item) -> str:
+    error = item.get("error")
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return _REFUSED if code == "moderation_blocked" else _FAILED
+
+
+_BROKEN_CODE = "The answer broke off before the code had run."
+
+
+class CodeCard:
+    """Shows one piece of code, what it printed and the pictures it made."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+        self._code: list[str] = []
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the code is to the host."""
+        match event:
+            case ItemStarted():
+                card = {
+                    **code_card({**event.item, "code": ""}),
+                    "status": "in_progress",
+                }
+                yield self._shown.begin(card)
+            case Grew():
+                self._code.append(event.text)
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemEnded():
+                yield self._shown.end(self._place, code_card(event.item))
+                yield from show_files(self._shown, event.card)
+            case _:
+                begun = self._shown.items[self._place]
+                code = code_with_output({"code": "".join(self._code)}, _BROKEN_CODE)
+                broken = {**begun, "status": "incomplete", "code": code}
+                yield self._shown.end(self._place, broken)
+
+
+def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
+    """Yield an item that nobody sees where code would be the last of a run.
+
+    In its older mode of tools the host takes such code for a request to run it, and
+    calls the pipe again, up to five times (utils/middleware.py:6117).
+    """
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        yield from shown.add(
+            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        )
+
+
+class SearchCard:
+    """Shows one search."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the search is to the host."""
+        match event:
+            case ItemStarted():
+                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
+            case ItemEnded():
+                yield self._shown.end(self._place, _card(event.item))
+                pages = map(without_tracking, searched_pages(event.item))
+                unique = list(dict.fromkeys(pages))
+                if unique:
+                    yield pages_chunk(searched_queries(event.item), unique)
+            case RunEnded():
+                card = {**self._shown.items[self._place], "status": "incomplete"}
+                yield self._shown.end(self._place, card)
+
+
+def _card(item: Item) -> Item:
+    """Return a search without what was found: the host would store it for nobody."""
+    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
+    action = shown.get("action")
+    if isinstance(action, dict):
+        rest = {k: v for k, v in action.items() if k != "sources"}
+        if isinstance(rest.get("url"), str):
+            rest["url"] = without_tracking(rest["url"])
+        shown["action"] = rest
+    return shown
+
+
+_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
+
+
+class RemoteCallCard:
+    """Shows one call of a remote server."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event of the call is to the host."""
+        match event:
+            case ItemStarted():
+                begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
+                yield self._shown.begin(begun)
+            case Grew():
+                yield self._shown.grow(self._place, event.kind, event.text)
+            case ItemEnded():
+                failed = remote_failed(event.item)
+                status = "failed" if failed else "completed"
+                yield self._shown.end(self._place, _remote_card(event.item, status))
+                answer = CallAnswered(event.index, remote_output(event.item), failed)
+                yield from self._shown.add(output_card(answer))
+            case RunEnded():
+                call = self._shown.items[self._place]
+                yield self._shown.end(self._place, {**call, "status": "incomplete"})
+                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
+                answer = CallAnswered(self._place, unknown, failed=True)
+                yield from self._shown.add(output_card(answer))
+
+
+class RemoteListCard:
+    """Shows that a server was asked for its tools, in a line."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take nothing: a line joins no items."""
+        del shown
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield a line when the server has answered, or has not."""
+        if isinstance(event, ItemEnded):
+            yield status_chunk(_list_sentence(event.item))
+
+
+def _remote_card(item: Item, status: str) -> Item:
+    call = remote_call(item)
+    return {**call, "id": f"fc_{call['call_id']}", "status": status}
+
+
+def _list_sentence(item: Item) -> str:
+    label, tools = item.get("server_label"), item.get("tools")
+    if item.get("error") or not isinstance(tools, list):
+        return f"{label} did not list its tools: the answer goes on without them."
+    return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
+
+
+class HostedCard(Protocol):
+    """Shows one item.
+
+    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
+    that came first.
+    """
+
+    def show(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield what an event is to the host."""
+
+
+HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
+    "web_search_call": SearchCard,
+    "file_search_call": SearchCard,
+    "mcp_call": RemoteCallCard,
+    "mcp_list_tools": RemoteListCard,
+    "code_interpreter_call": CodeCard,
+    "image_generation_call": PictureCard,
+}
+"""By the type of the item; what has no card is not shown."""

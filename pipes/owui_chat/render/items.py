@@ -1,0 +1,248 @@
+"""The output items that the host holds of one message, and the events that make them.
+
+Items as the host stores them, for what its page draws of each.
+
+The output items that the host holds of one message, and the events that make them.
+
+The host reduces such events to its items (utils/response.py:381). Each has a place that
+counts over all turns, and an empty `choices` delta for stream filters that look for one
+(open-webui.md §14).
+
+Calls that the page shows before they have an output.
+
+A call that never gets one the host would run, whatever there is of its arguments
+(middleware.py:5539).
+
+What a run keeps in the host's own stored output of its message.
+
+The page draws nothing for an item of an unknown type that has no `content`, and the
+host stores it as it is but gives it to no model (open-webui.md §0.4, §5):
+
+    {"type": "openai_responses:kept", "id": "kept_{ulid}", "before": id of a message item,
+     "kept": what a message key would hold}
+
+Without an item for `before` it belongs to the end of its message.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from openai_responses.items import (
+    Item,
+    content_parts,
+    is_reasoning,
+    item_type,
+    part_text,
+)
+from openai_responses.loop.events import CallAnswered
+from owui_chat.render.chunks import Chunk
+from owui_chat.storage.output_carrier import KEPT_ID, KEPT_TYPE, Carried, Kept
+
+
+def call_card(item: Item) -> Item:
+    """Return a call as the host's own; the text of a custom call is an argument.
+
+    A call without a status the host would leave out of the next turn (misc.py:389).
+    """
+    shown = {"status": "completed", **_without_secrets(item)}
+    if item_type(item) == "custom_tool_call":
+        text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
+        shown |= {"type": "function_call", "arguments": text}
+    return shown
+
+
+def output_card(event: CallAnswered) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
+    output = event.item["output"]
+    parts = [{"type": "input_text", "text": output}]
+    if isinstance(output, list):
+        texts = [part for part in output if part.get("type") == "input_text"]
+        parts = [*texts, *event.card.get("stored", ())]
+    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
+    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
+
+
+def broken_off_card(call_id: object) -> Item:
+    """Return the output of a call whose answer broke off before the call was whole."""
+    text = "Error: this was not run, because the answer broke off."
+    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+
+
+def begun_card(item: Item) -> Item:
+    """Return an item as it begins: its texts come as growth."""
+    begun = {**_without_secrets(item), "status": "in_progress"}
+    match item_type(item):
+        case "message":
+            begun |= {"type": "message", "content": [_text_part("")]}
+        case "reasoning":
+            begun |= {"summary": []}
+            begun.pop("content", None)
+        case "function_call" | "custom_tool_call":
+            begun = {**call_card(begun), "arguments": ""}
+    return begun
+
+
+def message_card(item: Item, text: str) -> Item:
+    """Return a message with one text: refusals too are there to be read."""
+    return {
+        **item,
+        "type": "message",
+        "role": "assistant",
+        "status": item.get("status") or "completed",
+        "content": [_text_part(text)],
+    }
+
+
+def reasoning_card(item: Item, seconds: int) -> Item:
+    """Return a thought with its texts as one part each, and how long it took."""
+    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    for key in ("summary", "content"):
+        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
+        if parts:
+            text = "\n\n".join(map(part_text, parts))
+            shown[key] = [{**parts[0], "text": text}]
+    return shown
+
+
+def _without_secrets(item: Item) -> Item:
+    """Leave out what no reader of the chat can use and nobody else should have."""
+    hidden = ("encrypted_content",)
+    return {k: v for k, v in item.items() if k not in hidden and v is not None}
+
+
+def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if failed else "completed",
+    }
+
+
+def _text_part(text: str) -> Item:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+_DELTA_TYPES: Mapping[str, str] = {
+    "text": "output_text.delta",
+    "refusal": "output_text.delta",
+    "summary": "reasoning_summary_text.delta",
+    "reasoning": "reasoning_text.delta",
+    "arguments": "function_call_arguments.delta",
+    "code": "code.delta",
+}
+
+
+class ShownItems:
+    """Makes the events; `items` and `files` hold what the host has stored so far."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.items: list[Item] = []
+        self.files: list[Item] = []
+
+    def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item, whose place is the last one."""
+        self.items.append(item)
+        return _native("output_item.added", len(self.items) - 1, item=item)
+
+    def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in the place of what began there."""
+        self.items[place] = item
+        return _native("output_item.done", place, item=item)
+
+    def add(self, item: Item) -> Iterator[Chunk]:
+        """Yield the events of an item that is whole at once."""
+        yield self.begin(item)
+        yield self.end(len(self.items) - 1, item)
+
+    def add_marker(self, marker: str) -> Iterator[Chunk]:
+        """Yield a message of its own for items that no text followed."""
+        place = len(self.items)
+        item = message_card({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_card(item))
+        yield self.end(place, item)
+
+    def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of `events.Delta`."""
+        part = "summary_index" if kind == "summary" else "content_index"
+        item_id = self.items[place].get("id")
+        grown = {"item_id": item_id, part: 0, "delta": text}
+        return _native(_DELTA_TYPES[kind], place, **grown)
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
+
+
+class OpenCalls:
+    """Closes the cards of one run's calls."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Take the items that the cards are among."""
+        self._shown = shown
+        self._places: dict[object, int] = {}
+
+    def note(self, call: Item, place: int) -> None:
+        """Note a call that begins at a place."""
+        self._places[call.get("call_id")] = place
+
+    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
+        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        place = self._places.pop(event.item["call_id"], None)
+        if place is not None and event.failed:
+            yield self._closed(place, "failed")
+        yield from self._shown.add(output_card(event))
+
+    def break_off(self) -> Iterator[Chunk]:
+        """Yield an end for the calls that a broken answer left open."""
+        for call_id, place in self._places.items():
+            yield self._closed(place, "incomplete")
+            yield from self._shown.add(broken_off_card(call_id))
+        self._places = {}
+
+    def _closed(self, place: int, status: str) -> Chunk:
+        return self._shown.end(place, {**self._shown.items[place], "status": status})
+
+
+class KeptCards:
+    """Puts into one message's output what is kept of it."""
+
+    def __init__(self, shown: ShownItems) -> None:
+        """Add to `shown`."""
+        self._shown = shown
+        self._places: dict[str, int] = {}
+        self._carried_to = 0
+
+    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events that store it; `places` are those of the run's items."""
+        if isinstance(event, Kept):
+            yield from self._keep(event, places)
+        else:
+            yield from self._carry(event)
+
+    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+        """Yield the events of a record, anew if it was stored before."""
+        items = self._shown.items
+        if kept.ulid in self._places:
+            place = self._places[kept.ulid]
+            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+            return
+        found = places.get(-1 if kept.index is None else kept.index)
+        before = "" if found is None else items[found].get("id") or ""
+        self._places[kept.ulid] = len(items)
+        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        yield from self._shown.add({**head, "kept": dict(kept.value)})
+
+    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+        """Yield the turn's thought again, now with its entries, if it has one."""
+        items = self._shown.items
+        new = range(self._carried_to, len(items))
+        self._carried_to = len(items)
+        place = next((at for at in new if is_reasoning(items[at])), None)
+        if place is not None:
+            details = [*carried.details]
+            yield self._shown.end(place, {**items[place], "reasoning_details": details})

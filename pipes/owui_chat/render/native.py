@@ -1,0 +1,275 @@
+"""Run events as Open WebUI's native events.
+
+The last status line of an answer: how long it took, what it used, what it cost.
+
+Run events -> Open WebUI's native events.
+
+The host reduces the Responses API's own events to the output items that it shows and
+stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
+reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
+§5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
+and an empty `choices` delta for stream filters that look for one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from openai_responses.items import (
+    CALL_OUTPUTS,
+    Item,
+    is_call,
+    is_commentary,
+    item_type,
+    open_calls,
+)
+from openai_responses.loop.events import (
+    CallAnswered,
+    Cited,
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    Noted,
+    Pictured,
+    RunEnded,
+    RunEvent,
+)
+from openai_responses.models.usage import Usage
+from owui_chat.citations import Citations
+from owui_chat.render.chunks import (
+    Chunk,
+    error_chunk,
+    host_event,
+    host_usage,
+    status_chunk,
+)
+from owui_chat.render.commentary import Remarks
+from owui_chat.render.hosted import HOSTED_CARDS, HostedCard, end_after_code, show_files
+from owui_chat.render.items import (
+    KeptCards,
+    OpenCalls,
+    ShownItems,
+    begun_card,
+    call_card,
+    message_card,
+    reasoning_card,
+)
+from owui_chat.storage.output_carrier import Carried, Kept, ShownEvent
+
+
+def closing_line(seconds: float, ended: RunEnded) -> str:
+    """Return the line, without what nobody told."""
+    parts = [f"Finished in {_duration(seconds)}"]
+    if ended.usage:
+        parts.append(_tokens(ended.usage))
+    if ended.cost is not None:
+        parts.append(_money(ended.cost))
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s" if whole else "under a second"
+    return f"{whole // 60} min {whole % 60} s"
+
+
+def _tokens(usage: Usage) -> str:
+    told = f"{usage.total:,} tokens"
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    return f"{told}, {share} % of the input cached" if share else told
+
+
+def _money(dollars: float) -> str:
+    """Return an amount with its first two digits, also of a tiny one."""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
+
+
+_SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
+
+
+class NativeView:
+    """Shows one run."""
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        known: Iterable[str] = (),
+        *,
+        closes: bool = True,
+    ) -> None:
+        """Take `now`, in seconds, for the time that a thought took.
+
+        `known` are the keys of the sources that the page has already; `closes` says
+        whether a last line tells what the run took.
+        """
+        self._closes = closes
+        self._now = now
+        self._began = now()
+        self._citations = Citations(known)
+        self._shown = ShownItems()
+        self._remarks = Remarks(self._shown, self._citations)
+        self._calls = OpenCalls(self._shown)
+        self._kept = KeptCards(self._shown)
+        self._cards: dict[int, HostedCard] = {}
+        self._places: dict[int, int] = {}
+        self._markers: dict[int, str] = {}
+        self._started: dict[int, float] = {}
+        self._parts: dict[int, int] = {}
+
+    @property
+    def items(self) -> list[Item]:
+        """What the host has stored of the run so far."""
+        return self._shown.items
+
+    def amend(self, place: int, item: Item) -> Chunk:
+        """Return the event that puts `item` in a place that was shown before."""
+        return self._shown.end(place, item)
+
+    def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
+        """Yield the events to send.
+
+        `marker` stands in front of the text that grows, behind a remark that ended, or
+        alone at the run's end.
+        """
+        match event:
+            case ItemStarted() if _is_shown(event.item):
+                yield self._start(event)
+            case Grew() if event.index in self._places:
+                yield from self._grow(event, marker)
+            case ItemEnded() if event.index in self._places:
+                yield from self._end(event)
+            case Cited():
+                self._citations.feed(event)
+                yield from self._sources(ended=False)
+            case ItemStarted() | Grew() | Pictured() | ItemEnded():
+                yield from self._hosted(event, marker)
+            case CallAnswered():
+                yield from self._answered(event)
+            case Noted() | Kept() | Carried():
+                yield from self._beside(event)
+            case RunEnded():
+                yield from self._end_run(event, marker)
+
+    def _hosted(
+        self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
+    ) -> Iterator[Chunk]:
+        """Yield what the card of an item of the API's own makes of an event.
+
+        A remark in passing has one too.
+        """
+        begins = isinstance(event, ItemStarted) and is_commentary(event.item)
+        if not isinstance(event, Pictured) and (
+            begins or event.index in self._remarks.places
+        ):
+            yield from self._remarks.show(event, marker)
+            yield from self._after_item(event)
+            return
+        if isinstance(event, ItemStarted):
+            kind = item_type(event.item)
+            if kind in HOSTED_CARDS:
+                self._cards[event.index] = HOSTED_CARDS[kind](self._shown)
+        card = self._cards.get(event.index)
+        if isinstance(event, ItemEnded):
+            self._cards.pop(event.index, None)
+        if card:
+            yield from card.show(event)
+
+    def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
+        """Yield what is no part of the run's items."""
+        if isinstance(event, Noted):
+            yield status_chunk(event.sentence)
+        else:
+            places = self._places | self._remarks.places
+            yield from self._kept.show(event, places)
+
+    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+        yield from self._calls.answer(event)
+        yield from self._sources(ended=True)  # before the numbers that follow
+        self._citations.feed(event)
+        for source in event.card.get("sources", ()):
+            yield host_event({"type": "source", "data": source})
+
+    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
+        for source in self._citations.sources(ended=ended):
+            yield host_event({"type": "source", "data": source})
+
+    def _end_run(self, event: RunEnded, marker: str) -> Iterator[Chunk]:
+        for card in self._cards.values():
+            yield from card.show(event)
+        for index, place in self._places.items():
+            yield from self._more_text(place, self._citations.rest(index))
+        yield from self._remarks.end_run(event.output)
+        yield from self._sources(ended=True)
+        if event.ending.is_failure:
+            yield from self._calls.break_off()
+        if marker:
+            yield from self._shown.add_marker(marker)
+        yield from end_after_code(self._shown)
+        failed = event.ending.is_failure
+        if self._closes and not failed and not open_calls(event.output):
+            yield status_chunk(closing_line(self._now() - self._began, event))
+        yield from _end_of_run(event)
+
+    def _start(self, event: ItemStarted) -> Chunk:
+        place = self._places[event.index] = len(self.items)
+        self._started[event.index] = self._now()
+        if is_call(event.item):
+            self._calls.note(event.item, place)
+        return self._shown.begin(begun_card(event.item))
+
+    def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
+        if marker:
+            self._markers[event.index] = marker
+        gap, text = self._gap(event), event.text
+        if event.kind in ("text", "refusal"):
+            text = self._citations.feed(event)
+        place = self._places[event.index]
+        yield from self._more_text(place, marker + gap + text, event.kind)
+
+    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
+        if text:
+            yield self._shown.grow(place, kind, text)
+
+    def _gap(self, event: Grew) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page sets the parts of a summary one behind the other, so all parts are
+        shown as one.
+        """
+        before = self._parts.get(event.index, event.part)
+        self._parts[event.index] = event.part
+        thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if thought and event.part != before else ""
+
+    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+        place = self._places[event.index]
+        match item_type(event.item):
+            case "message":
+                yield from self._more_text(place, self._citations.feed(event))
+                text = self._citations.shown_text(event)
+                marker = self._markers.get(event.index, "")
+                item = message_card(event.item, marker + text)
+            case "reasoning":
+                seconds = self._now() - self._started[event.index]
+                item = reasoning_card(event.item, round(seconds))
+            case _:
+                item = call_card(event.item)
+        yield self._shown.end(place, item)
+        yield from self._after_item(event)
+
+    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
+        if isinstance(event, ItemEnded):
+            yield from self._sources(ended=True)
+            yield from show_files(self._shown, event.card)
+
+
+def _is_shown(item: Item) -> bool:
+    """Say whether the host has a card of its own for an item."""
+    return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
+
+
+def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
+    if event.usage:
+        usage = host_usage(event.usage, event.last_usage, event.cost)
+        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
+    if event.ending.is_failure:
+        yield error_chunk(event.ending.sentence)

@@ -1,0 +1,1 @@
+"""What of an answer is stored, and how it is found again."""

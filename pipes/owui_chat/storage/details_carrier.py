@@ -1,0 +1,256 @@
+"""Records carried by the `reasoning_details` of reasoning items.
+
+Turns that ride in the host's `reasoning_details`, written and read.
+
+The host stores what a reasoning item carries and gives it back with later requests for
+the same model, but loses its order and its place in the message (open-webui.md §0.3,
+§14). So each entry says to which turn it belongs, with its place there:
+
+    {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+    {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+    {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+
+A message goes without its text where that is shown as it is.
+
+Messages that carry turns -> messages with markers, with the records they name.
+
+So the history is put together in one way only, whatever keeps its items.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from openai_responses.items import (
+    Item,
+    content_parts,
+    is_reasoning,
+    item_type,
+    message_text,
+)
+from openai_responses.requests.replay import Origin, given_back, read_origin
+from owui_chat.storage.markers import marker
+from owui_chat.storage.records import Record, text_digest
+
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedItem:
+    """An item as it is sent again.
+
+    `shown` is the text that the host has of it, or its length where the item, a
+    message, goes without its own; nothing for what has no text there.
+    """
+
+    item: Item
+    shown: str | int = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedTurn:
+    """A turn as it came back, with what was noted of it."""
+
+    items: tuple[CarriedItem, ...]
+    origin: Origin
+    notes: Mapping[str, Any]
+
+
+def turn_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+) -> list[Item]:
+    """Return the entries of a turn, from its items with the text shown of each.
+
+    `name` tells the turn from others of its message.
+    """
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in given_back([item], with_reasoning=True)
+    ]
+    return [
+        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        for place, entry in enumerate([head, *entries])
+    ]
+
+
+def carried_turns(message: Mapping[str, Any]) -> list[CarriedTurn]:
+    """Return the turns that a message of the host carries, in their order."""
+    carried = message.get("reasoning_details")
+    entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
+    order = list(dict.fromkeys(entry["turn"] for entry in entries))
+    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
+    groups = groupby(entries, lambda entry: entry["turn"])
+    return [_turn(list(group)) for _, group in groups]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    if not _says_just(item, shown):
+        return {"type": _ITEM, "item": typed, "shown": shown}
+    [part] = content_parts(item["content"])
+    rest = {k: v for k, v in part.items() if k != "text"}
+    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
+
+
+def _says_just(item: Item, shown: str) -> bool:
+    """Say whether a message holds one text, and the host will give back just that.
+
+    It strips the ends of texts.
+    """
+    parts = content_parts(item.get("content"))
+    whole = bool(shown) and shown == shown.strip()
+    return whole and [part.get("text") for part in parts] == [shown]
+
+
+def _is_entry(entry: object) -> bool:
+    """Say whether an entry is one of ours, and whole."""
+    if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
+        return False
+    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
+        return False
+    match entry.get("type"):
+        case "reasoning.encrypted":
+            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
+        case "openai_responses.item":
+            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
+    return entry.get("type") == _TURN
+
+
+def _turn(entries: Sequence[Item]) -> CarriedTurn:
+    heads = [entry for entry in entries if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
+    notes = head.get("notes")
+    return CarriedTurn(
+        items,
+        read_origin(head.get("origin"), ""),
+        notes if isinstance(notes, Mapping) else {},
+    )
+
+
+def _carried(entry: Item) -> CarriedItem:
+    if entry["type"] == _REASONING:
+        return CarriedItem({**entry["item"], "encrypted_content": entry["data"]})
+    shown = entry.get("shown")
+    return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
+
+
+def with_records(
+    messages: Sequence[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    """Return the messages with markers for what they carry, and what those name."""
+    reading = _Reading()
+    return reading.marked(messages), reading.records
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Items of a turn up to a message whose text the host shows, or to the end."""
+
+    items: tuple[CarriedItem, ...]
+    origin: Origin
+
+    @property
+    def last(self) -> CarriedItem:
+        return self.items[-1]
+
+
+class _Reading:
+    """Puts the markers into the messages of one chat."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self._textless: list[str] = []
+
+    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the messages; markers without a text stand at the end of their run."""
+        found: list[Mapping[str, Any]] = []
+        for message in messages:
+            is_message = isinstance(message, Mapping)  # else the reader says so
+            if is_message and message.get("role") == "user":
+                found += self._rest()
+            turns = carried_turns(message) if is_message else []
+            found.append(self._message(message, turns) if turns else message)
+        return [*found, *self._rest()]
+
+    def _rest(self) -> list[Mapping[str, Any]]:
+        """Return a message for what belongs to calls: those come before it."""
+        content = "".join(self._textless)
+        self._textless = []
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _message(
+        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
+    ) -> Mapping[str, Any]:
+        """Return a message, each of its texts behind the marker of its items."""
+        content = message.get("content")
+        stretches = [one for turn in turns for one in _stretches_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        pieces: list[str] = []
+        for stretch in stretches:
+            line = self._marker(stretch)
+            if stretch.last.shown and texts:
+                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+            else:
+                self._textless.append(line)
+        return {**message, "content": "".join([*pieces, *texts])}
+
+    def _marker(self, stretch: _Stretch) -> str:
+        """Return the marker of a new record of these items."""
+        ulid = f"{len(self.records):026d}"
+        payload = tuple(carried.item for carried in stretch.items)
+        record = Record(ulid, "", 0, payload, "", stretch.origin)
+        if stretch.last.shown:
+            shown = text_digest(message_text(stretch.last.item))
+            record = replace(record, shown=shown)
+        self.records[ulid] = record
+        return marker(record.kind, ulid)
+
+
+def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
+    found: list[_Stretch] = []
+    begun: list[CarriedItem] = []
+    for carried in turn.items:
+        begun.append(carried)
+        if carried.shown:
+            found.append(_Stretch(tuple(begun), turn.origin))
+            begun = []
+    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+
+
+def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    A text that a person changed so that the places do not fit stays whole.
+    """
+    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+    texts, rest = list[str](), content
+    for length in lengths[:-1]:
+        if rest[length : length + 1] != "\n":
+            return [content] if content else []
+        texts.append(rest[:length])
+        rest = rest[length + 1 :]
+    return [*texts, rest] if rest else texts
+
+
+def _shown_length(carried: CarriedItem) -> int:
+    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
+
+
+def _own_text(carried: CarriedItem, text: str) -> str:
+    """Return the model's own text where another one is shown, unless it was edited."""
+    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
+        return message_text(carried.item)
+    return text

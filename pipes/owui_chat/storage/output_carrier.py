@@ -1,0 +1,250 @@
+"""Records carried by the host's own stored output of a message.
+
+A chat's stored output, read for what is kept in it.
+
+Whatever keeps the items, the history is put together in one way only: here the texts
+get the markers that the chat does not show.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from openai_responses.items import (
+    Item,
+    content_parts,
+    is_call,
+    is_call_output,
+    is_commentary,
+    item_type,
+    message_text,
+    open_calls,
+)
+from openai_responses.loop.events import RunEvent
+from openai_responses.requests.replay import is_approval_request
+from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+from owui_chat.storage.markers import marker
+from owui_chat.storage.records import message_key
+
+REMARK_TYPE = "openai_responses:remark"
+
+
+def closing_remark(output: Sequence[Item]) -> Item | None:
+    """Return the remark after which nothing is said or done in a run, if it is one.
+
+    The same holds for the turn that is the last of a run.
+    """
+    if open_calls(output):
+        return None
+    for item in reversed(output):
+        if is_call(item) or is_call_output(item) or is_approval_request(item):
+            return None
+        if item_type(item) == "message" and message_text(item).strip():
+            return item if is_commentary(item) else None
+    return None
+
+
+def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+    """Return the items of a turn with the texts that the host gives back of them.
+
+    `turn` has the text shown of each; that of a remark it does not give back.
+    """
+    closing = closing_remark([item for item, _ in turn])
+    return [
+        (item, "" if is_commentary(item) and item != closing else text)
+        for item, text in turn
+    ]
+
+
+KEPT_TYPE = "openai_responses:kept"
+
+
+KEPT_ID = "kept_"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record to store, `value`, named by its id.
+
+    `index` is the item of the run whose text it stands in front of, None the end.
+    """
+
+    ulid: str
+    value: Mapping[str, Any]
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The entries of a turn for the `reasoning_details` of its thought."""
+
+    details: Sequence[Item]
+
+
+ShownEvent = RunEvent | Kept | Carried
+"""What a view is told: of the run, or of what is kept of it."""
+
+
+_Answer = list[Answered | Called | Returned]
+_Place = tuple[int, int]
+"""The number of a stretch, and where in its text."""
+
+
+def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that is kept in the outputs of a chat's messages.
+
+    The values are those of message keys, under keys that no message has.
+    """
+    items = (item for message in messages.values() for item in _output_of(message))
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for item in filter(_is_kept, items)
+    }
+
+
+def stored_runs(
+    messages: Mapping[str, Any], tip: str, more: str = ""
+) -> list[list[Item]]:
+    """Return the outputs of the branch that ends at `tip`, those of a run together.
+
+    `more` is a message that the host appends: the one that is to be written anew.
+    """
+    chain: list[Mapping[str, Any]] = []
+    left = dict(messages)
+    while isinstance(message := left.pop(tip, None), Mapping):
+        chain.insert(0, message)
+        tip = str(message.get("parentId") or "")
+    runs: list[list[Item]] = [[]]
+    for message in chain:
+        if message.get("role") == "user":
+            runs.append([])
+        runs[-1] += _output_of(message)
+    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+
+
+def with_kept(
+    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
+) -> list[Stretch]:
+    """Return a chat with markers for what its `runs` keep.
+
+    From the end, because the host may have left out the oldest; a run that is not in
+    the chat as it is stored stays as it is.
+    """
+    waiting = list(runs)
+    answers: list[list[Stretch]] = []
+    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+        part = [*group][::-1]
+        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+    return [stretch for part in answers for stretch in part]
+
+
+def _with_its_run(
+    part: Sequence[Stretch], waiting: list[Sequence[Item]]
+) -> list[Stretch]:
+    """Return an answer with the markers of its run, which then no longer waits."""
+    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    for number in reversed(range(len(waiting))):
+        places = _places(answer, waiting[number])
+        if places is not None:
+            kept = list(filter(_is_kept, waiting[number]))
+            del waiting[number:]
+            return [*_with_markers(answer, kept, places)]
+    return list(part)
+
+
+def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+    """Return where each message of a run begins; None where the answer is another.
+
+    A remark, of which the host gives nothing back, stands behind what came before it.
+    """
+    found: dict[str, _Place] = {}
+    place, has_text = (0, 0), False
+    for item in run:
+        if is_call_output(item):
+            place = max(place, _behind_output(answer, item))
+        elif item_type(item) == REMARK_TYPE:
+            found[_item_id(item)] = place
+        elif item_type(item) == "message" and (text := _given_text(item)):
+            at = _find_text(answer, place, text)
+            if at is None:
+                return None
+            found[_item_id(item)], has_text = at, True
+            place = (at[0], at[1] + len(text))
+    return found if has_text or _call_ids(answer, run) else None
+
+
+def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+    """Return where a text stands at `place` or behind it."""
+    first, start = place
+    for number, stretch in enumerate(answer[first:], first):
+        if isinstance(stretch, Answered):
+            at = stretch.text.find(text, start if number == first else 0)
+            if at >= 0:
+                return number, at
+    return None
+
+
+def _behind_output(answer: _Answer, item: Item) -> _Place:
+    for number, stretch in enumerate(answer):
+        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+            return number + 1, 0
+    return 0, 0
+
+
+def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
+    """Return the ids of the calls that both have."""
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+
+
+def _with_markers(
+    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+) -> Iterator[Stretch]:
+    lines: dict[_Place, str] = {}
+    for item in kept:
+        place = places.get(item.get("before") or "")
+        if place is None and item.get("before"):
+            continue  # its text is gone
+        place = place or (len(answer), 0)
+        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+    for number, stretch in enumerate(answer):
+        here = {at: line for (n, at), line in lines.items() if n == number}
+        if isinstance(stretch, Answered):
+            yield _with_lines(stretch, here)
+        else:
+            yield from map(Answered, here.values())
+            yield stretch
+    if last := lines.get((len(answer), 0)):
+        yield Answered(last)
+
+
+def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+    text = answered.text
+    for at in sorted(lines, reverse=True):
+        text = text[:at] + lines[at] + text[at:]
+    return Answered(text)
+
+
+def _output_of(message: object) -> list[Item]:
+    """Return the output items of a stored message."""
+    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+
+
+def _given_text(item: Item) -> str:
+    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    parts = content_parts(item.get("content"))
+    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _is_kept(item: Item) -> bool:
+    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+
+
+def _ulid(item: Item) -> str:
+    return _item_id(item).removeprefix(KEPT_ID)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")

@@ -1,0 +1,265 @@
+"""Records: what of an answer is stored in the chat, and how the chat stays small.
+
+The layouts of stored items, earlier writers' included.
+
+Ours: one top-level key of the chat's JSON for each assistant message, because the host
+replaces a top-level key whole and answers are written at the same time:
+
+    "openai_responses_pipe:{message_id}":
+        {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
+
+The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
+never written. A record is the same in both, but for `origin` and `shown`, which only
+ours has, and for `payload`, which in ours may be a list: the items that one marker
+names. Reasoning of records that any key calls dead is not sent again, because the
+server refused it.
+
+What of a chat's kept items goes: that of deleted messages, and the oldest of too much.
+
+The values are those of the keys of messages, in clear, as `stored` writes them. A key
+cannot be taken out of a chat, so a value is emptied; what it calls dead stays.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from openai_responses.items import Item, content_parts, is_bound
+from openai_responses.requests.replay import Origin, read_origin
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
+    `payload` whose text part has no `text` takes the text that follows the marker; one
+    that has a text counts as long as `shown` is the digest of what follows; a remark in
+    passing without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return what tells whether a shown text was edited; white space around it is free.
+
+    The host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds what is kept of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by its id.
+
+    A record that is not what a writer writes is no record: its marker then resolves
+    to nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in dead_in(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+
+
+def dead_in(value: object) -> list[str]:
+    """Return the ids that the value of one key calls dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return when the oldest record in the value of one key was made; 0 for none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _buried(record: Record) -> Record:
+    """Return a record without what only its makers can read."""
+    rest = tuple(item for item in record.payload if not is_bound(item))
+    return replace(record, payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096
+"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def tidied(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write anew beside that of the key `own`.
+
+    `messages` are those of the chat; without any nothing is known of them. Answers
+    that are still growing are left alone, because others write them. What remains has
+    at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _pruned(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return how many characters a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _emptied(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _pruned(values: Values, most: int) -> dict[str, Any]:
+    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _emptied):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    """Return an item whose output, or the logs of whose code, is cut."""
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"

@@ -1,0 +1,171 @@
+"""What a run makes, stored in the host before it is shown.
+
+An event goes in, the same event with a `card` comes out (`owui_chat.made`).
+"""
+
+import asyncio
+import base64
+import hashlib
+import mimetypes
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from openai_responses.errors import ApiRefused, ResponsesError, UnreadableAnswer
+from openai_responses.items import (
+    Item,
+    content_parts,
+    is_drawing,
+    item_type,
+    message_text,
+    picture_url,
+)
+from openai_responses.loop.events import ItemEnded, Pictured, RunEvent
+from openai_responses.transport.connections import (
+    Connections,
+    Deadlines,
+    Timeouts,
+    container_file,
+)
+from owui_chat.files import addresses_of, cited_files
+from owui_manifold.chat import Job
+from owui_manifold.host import NewFile, store_file, user_model
+
+_MOST_FETCHED = 32 * 1024**2
+_MOST_FILES = 20
+
+_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
+_GONE = "{} could not be fetched: the container that held it has expired."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} MB."
+_NOT_FETCHED = "{} could not be fetched from where the code ran."
+
+
+class MadeFiles:
+    """Stores the pictures and files of one run, each content once."""
+
+    def __init__(self, job: Job, connections: Connections) -> None:
+        """Store for the user who asks, beside the message that is being written."""
+        self._job = job
+        self._connections = connections
+        self._stored: dict[str, Item | None] = {}
+
+    async def stored(self, event: RunEvent) -> RunEvent | None:
+        """Return `event` with what was stored for it; None for what is not shown.
+
+        Unfinished pictures replace each other only in saved chats; in temporary ones
+        the page would add them up.
+        """
+        if isinstance(event, Pictured):
+            return event if self._job.asked.caller.may_have_row else None
+        if not isinstance(event, ItemEnded) or self._job.asked.around.request is None:
+            return event
+        card = await self._card(event.item)
+        return replace(event, card=card) if card else event
+
+    async def _card(self, item: Item) -> Mapping[str, Any]:
+        """Return what to show beside an item.
+
+        Callers over HTTP get pictures whole, and files where there is a stream to put
+        their addresses below the text.
+        """
+        caller = self._job.asked.caller
+        host_reads = caller.host_reads
+        if is_drawing(item) and host_reads and item.get("result"):
+            return await self._pictures([picture_url(item)])
+        if item_type(item) == "code_interpreter_call" and host_reads:
+            outputs = content_parts(item.get("outputs"))
+            return await self._pictures(str(part.get("url")) for part in outputs)
+        cited = cited_files(item) if host_reads or caller.streams else []
+        if item_type(item) == "message" and cited:
+            return await self._cited(cited[:_MOST_FILES], message_text(item))
+        return {}
+
+    async def _pictures(self, urls: Iterable[str]) -> Mapping[str, Any]:
+        files: list[Item] = []
+        notes: list[str] = []
+        for url in urls:
+            kind, content = await asyncio.to_thread(_read_data_url, url)
+            if content:
+                name = f"picture{mimetypes.guess_extension(kind) or '.png'}"
+                stored = await self._store(NewFile(name, kind, content))
+                files += [stored] if stored else []
+                notes += [] if stored else [_NOT_STORED.format("The picture")]
+        return _made_card(files=files, notes=notes)
+
+    async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
+        """Return the card of a text that names files in a container."""
+        files: list[Item] = []
+        notes: list[str] = []
+        links: dict[str, str] = {}
+        # Nobody reads the answer's own stream meanwhile.
+        patience = Timeouts(first_event=self._job.limits.timeouts.idle / 2)
+        deadlines = Deadlines(patience)
+        shown = {file["id"] for file in self._stored.values() if file}
+        for citation in cited:
+            name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
+            stored = await self._fetched(citation, name, deadlines)
+            addresses = addresses_of(text, name)
+            if isinstance(stored, str):
+                notes.append(f"*{stored}*")
+                continue
+            links |= {address: str(stored["url"]) for address in addresses}
+            if stored["type"] == "image":
+                files += [] if stored["id"] in shown else [stored]
+                shown.add(stored["id"])
+            elif not addresses:
+                notes.append(f"[{name}]({stored['url']})")
+        return _made_card(files=files, notes=notes, links=links)
+
+    async def _fetched(
+        self, citation: Item, name: str, deadlines: Deadlines
+    ) -> Item | str:
+        """Return a stored file of a container, or why there is none."""
+        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        try:
+            content = await container_file(
+                self._job.endpoint, self._connections, ids, _MOST_FETCHED, deadlines
+            )
+        except UnreadableAnswer:
+            return _TOO_BIG.format(name)
+        except ResponsesError as error:
+            self._job.asked.log.line("WARNING", f"no container file: {error}")
+            gone = isinstance(error, ApiRefused) and error.setback.status == 404
+            return (_GONE if gone else _NOT_FETCHED).format(name)
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
+            name
+        )
+
+    async def _store(self, file: NewFile) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once."""
+        digest = await asyncio.to_thread(_fingerprint, file.content)
+        if digest not in self._stored:
+            caller, around = self._job.asked.caller, self._job.asked.around
+            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = place if caller.may_have_row else {}
+            user = await user_model(caller.user_id)
+            made = await store_file(around.request, file, saved, user)
+            kind = "image" if file.kind.startswith("image/") else "file"
+            self._stored[digest] = {"type": kind, **made} if made else None
+        return self._stored[digest]
+
+
+def _made_card(**held: object) -> Mapping[str, Any]:
+    return {name: value for name, value in held.items() if value}
+
+
+def _fingerprint(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_data_url(url: str) -> tuple[str, bytes]:
+    """Return the type and the bytes of a picture; no bytes for any other address."""
+    head, _, encoded = url.partition(";base64,")
+    kind = head.removeprefix("data:")
+    if not head.startswith("data:image/"):
+        return kind, b""
+    try:
+        return kind, base64.b64decode(encoded)
+    except ValueError:  # no base64, or not even ASCII
+        return kind, b""
