@@ -5543,7 +5543,7 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== owui_chat.render.chunks: The chunks that Open WebUI understands beside an answer's text.
+# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
 
@@ -5553,8 +5553,9 @@ def host_usage(
 ) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
+    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
+    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
+    (docs/reference/open-webui.md, "Usage").
     """
     newest = last or usage
     return {
@@ -5575,7 +5576,7 @@ def host_usage(
 def error_chunk(sentence: str) -> Chunk:
     """Return the chunk that marks the message as failed and keeps its text.
 
-    It has no `choices`: with them the host does not look at `error`.
+    It has no `choices`, because with them the host ignores `error`.
     """
     return {"error": {"message": sentence}}
 
@@ -5587,7 +5588,7 @@ def status_chunk(sentence: str) -> Chunk:
 
 
 def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages a search found."""
+    """Return a status line that opens to the pages that a search found."""
     sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
     sought = f" for {', '.join(queries)}" if queries else ""
     data = {
@@ -5600,7 +5601,7 @@ def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
+    """Return a source below the answer that opens to show `text`."""
     data = {
         "source": {"name": name},
         "document": [text],
@@ -5610,7 +5611,7 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 
 def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    """Return a chunk whose event the host hands to its event emitter."""
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -5628,7 +5629,7 @@ def cited_files(item: Mapping[str, Any]) -> list[Item]:
 
 
 def addresses_of(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the file in a container that has this name."""
+    """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
         address for address in found if PurePosixPath(unquote(address)).name == name
@@ -5636,14 +5637,16 @@ def addresses_of(text: str, name: str) -> list[str]:
 
 
 def made_text(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and the notes of its card."""
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def text_below(card: Mapping[str, Any]) -> str:
-    """Return what a reader gets who has seen the text with its own addresses."""
+    """Return the lines for a reader who has already got the text with its own
+    addresses.
+    """
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -5661,10 +5664,10 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses that stand directly around it."""
+"""A Markdown link, with the parentheses directly around it."""
 
-# Every alternative begins with one plain character: `re` then passes over all others
-# three times as fast.
+# Every alternative begins with one plain character, so that `re` skips all others three
+# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -5675,11 +5678,11 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may go on as a link, or as what tells who searched."""
+"""The end of a text that may continue as a link or as a tracking parameter."""
 
 
 class HeldText:
-    """A text whose end is held back while it may go on as something."""
+    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         """Hold back the end that matches `unfinished`."""
@@ -5687,7 +5690,7 @@ class HeldText:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return what may be shown now."""
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -5695,23 +5698,23 @@ class HeldText:
         return text[:place]
 
     def rest(self) -> str:
-        """Return what was held back, when the text has ended."""
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_tracked(url: str) -> bool:
-    """Say whether an address is one that the model's search found."""
+    """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
 def without_tracking(text: str) -> str:
-    """Return a text, or an address, whose links do not tell who searched."""
+    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
 def place_without_tracking(text: str, place: int) -> int:
-    """Return where a place of `text` is once its links do not tell who searched."""
+    """Return the new position of `place` after `without_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -5726,11 +5729,11 @@ _Edit = tuple[int, int, str]
 class Citations:
     """Numbers the sources of one run.
 
-    Whoever feeds it the same events gets the same numbers.
+    The same events always give the same numbers.
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count on from the sources that the page has already, by their keys."""
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
@@ -5738,11 +5741,11 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What makes each numbered source the same, in the order of the numbers."""
+        """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text that it adds to what is shown."""
+        """Take an event; return the text to show for it."""
         match event:
             case Grew():
                 return self._grow(event)
@@ -5763,7 +5766,7 @@ class Citations:
         )
 
     def shown_text(self, ended: ItemEnded) -> str:
-        """Return the text of a message that has ended, as it is shown."""
+        """Return the text of a finished message as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
             return made_text(self._linked(content), ended.card)
@@ -5773,7 +5776,7 @@ class Citations:
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
 
-        While a message goes on, those wait whose names are not known.
+        While a message is growing, sources without a known name wait.
         """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
@@ -5792,7 +5795,7 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text with numbers for its links to the pages of a search."""
+        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return without_tracking(text)
@@ -5801,7 +5804,7 @@ class Citations:
         return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label that says something stays."""
+        """Return the number for a link; a label with meaning stays in the text."""
         url, label = without_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -5842,7 +5845,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page has them, each once."""
+    """Return the keys of the host's sources as the page identifies them, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -5854,7 +5857,7 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return what makes a source the same; nothing for what is no source."""
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return without_tracking(str(annotation.get("url") or ""))
@@ -5864,10 +5867,10 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first place that an annotation is about, and the one behind it.
+    """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is the last character by the documentation, the one behind it in
-    practice; a file's `index` is where it is cited.
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -5880,7 +5883,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _edited(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with places of it replaced."""
+    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -5889,10 +5892,10 @@ def _edited(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
+    """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
+    The message begins `before` characters after the beginning of the answer. Its links
+    have no tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -5928,14 +5931,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Text of an assistant's message, as the host gives it back."""
+    """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+    """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
     name: str
@@ -5945,7 +5948,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -5957,11 +5960,11 @@ Stretch = Said | Answered | Called | Returned
 def read_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[Stretch]]:
-    """Return the instructions and the stretches of a chat.
+    """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    System messages at the beginning are the instructions, in order; later ones stay in
+    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
+    content that the API does not accept.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5975,7 +5978,7 @@ def read_messages(
 
 
 def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
-    """Yield what one message after the head holds, in order."""
+    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -6009,7 +6012,7 @@ def _calls(tool_calls: object) -> Iterator[Called]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -6040,7 +6043,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6063,14 +6066,14 @@ def _plain_text(content: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
+    """A user's message as the row holds it, and the id of the answer to it."""
 
     message: Mapping[str, Any]
     answer_id: str
 
     @property
     def words(self) -> str:
-        """What the user wrote."""
+        """The text that the user wrote."""
         content = self.message.get("content")
         return content if isinstance(content, str) else ""
 
@@ -6082,19 +6085,20 @@ def paired_messages(
 ) -> dict[int, Paired]:
     """Return the stored messages by their places in the chat.
 
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
+    `messages` are those of the chat's row, by id. The answer to the last one is being
+    written.
     """
     places = users_places(stretches)
     if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
+        places = places[:-1]  # the wish for another answer is not stored in the chat
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
+    # Matched from the end, because the host may have left out the oldest messages.
     return dict(zip(reversed(places), chain, strict=False))
 
 
 def users_places(stretches: Sequence[Stretch]) -> list[int]:
-    """Return where the messages of the user stand."""
+    """Return the places of the user's messages."""
     return [
         place
         for place, stretch in enumerate(stretches)
@@ -6119,9 +6123,9 @@ def _users_chain(
         message_id = str(message.get("parentId") or "")
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line of text that names kept items and is never seen.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
 
-# A query has a limit, so that a hostile text is read in one pass.
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -6136,15 +6140,15 @@ _FOREIGN = (
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these holds no marker; looking for them is cheap."""
+"""A text without any of these has no marker; searching for them is cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A piece of text, and the id that the marker in front of it names.
+    """A piece of text, and the id in the marker before it.
 
-    `ulid` is empty for text in front of the first marker, and where another pipe's
-    line was taken out.
+    `ulid` is empty for text before the first marker, and behind a removed line of
+    another pipe.
     """
 
     ulid: str
@@ -6152,7 +6156,7 @@ class Marked:
 
 
 def marker(kind: str, ulid: str) -> str:
-    """Return the marker as it stands in the text, blank lines included."""
+    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -6164,8 +6168,8 @@ def has_marker(text: str) -> bool:
 def split_at_markers(text: str) -> Iterator[Marked]:
     """Yield the pieces of `text`, each with the marker before it.
 
-    White space at the ends of a piece is the writer's or the host's, never the
-    model's: texts of a model that begin or end with it are kept whole.
+    White space at the ends of a piece comes from the writer or the host, not from the
+    model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
         yield Marked("", text.strip())
@@ -6183,7 +6187,7 @@ def split_at_markers(text: str) -> Iterator[Marked]:
 
 def without_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    # More than once, because a line of another pipe may only now stand alone.
+    # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
@@ -6209,10 +6213,10 @@ _VERSION = 4
 class Record:
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -6230,16 +6234,16 @@ class Record:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
+    """Return a digest that tells whether a shown text was edited.
 
-    The host strips it.
+    White space around the text does not count, because the host strips it.
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
+    """Return the top-level key that holds the records of one message."""
     return f"{SEED_KEY}:{message_id}"
 
 
@@ -6253,15 +6257,14 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    """Say whether a top-level key of a chat holds records, of any writer."""
     return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
+    """Return every readable record of a chat's JSON, by id.
 
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
+    A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in dead_in(value)}
@@ -6270,18 +6273,18 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
 
 
 def dead_in(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
+    """Return the ids that the value of one key lists as dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
 
 
 def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
+    """Return the time of the oldest record in the value of one key; 0 if none."""
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
 def _buried(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
+    """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_bound(item))
     return replace(record, payload=rest)
 
@@ -6326,9 +6329,9 @@ def _wire(record: Record) -> dict[str, Any]:
 
 
 MAX_STORED_KB = 4096
-"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
 
-_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
@@ -6338,11 +6341,11 @@ Values = Mapping[str, Any]
 def tidied(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
-    """Return the values to write anew beside that of the key `own`.
+    """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any nothing is known of them. Answers
-    that are still growing are left alone, because others write them. What remains has
-    at most `most` characters.
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -6358,7 +6361,7 @@ def tidied(
 
 
 def stored_size(value: object) -> int:
-    """Return how many characters a value takes."""
+    """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
 
 
@@ -6380,7 +6383,7 @@ def _emptied(value: Values) -> dict[str, Any]:
 
 
 def _pruned(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -6416,7 +6419,7 @@ def _short_record(wire: Any) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item whose output, or the logs of whose code, is cut."""
+    """Return an item with a shorter output, or with shorter logs of its code."""
     if not isinstance(item, dict):
         return item
     short: Item = {}
@@ -6443,9 +6446,9 @@ REMARK_TYPE = "openai_responses:remark"
 
 
 def closing_remark(output: Sequence[Item]) -> Item | None:
-    """Return the remark after which nothing is said or done in a run, if it is one.
+    """Return the commentary that is the last output of a run, if there is one.
 
-    The same holds for the turn that is the last of a run.
+    The same holds for the last response of a run.
     """
     if open_calls(output):
         return None
@@ -6458,9 +6461,9 @@ def closing_remark(output: Sequence[Item]) -> Item | None:
 
 
 def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a turn with the texts that the host gives back of them.
+    """Return the items of a response with the texts that the host returns for them.
 
-    `turn` has the text shown of each; that of a remark it does not give back.
+    `turn` has the shown text of each item; the host does not return that of commentary.
     """
     closing = closing_remark([item for item, _ in turn])
     return [
@@ -6477,9 +6480,9 @@ KEPT_ID = "kept_"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A record to store, `value`, named by its id.
+    """A record to store, `value`, identified by its id.
 
-    `index` is the item of the run whose text it stands in front of, None the end.
+    `index` is the item of the run whose text follows the record, None for the end.
     """
 
     ulid: str
@@ -6489,24 +6492,24 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The entries of a turn for the `reasoning_details` of its thought."""
+    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
 ShownEvent = RunEvent | Kept | Carried
-"""What a view is told: of the run, or of what is kept of it."""
+"""The events of a view: those of the run, and those of its records."""
 
 
 _Answer = list[Answered | Called | Returned]
 _Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
+"""The number of a chat part, and the position in its text."""
 
 
 def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that is kept in the outputs of a chat's messages.
+    """Return all values that are stored in the outputs of a chat's messages.
 
-    The values are those of message keys, under keys that no message has.
+    They have the form of message keys' values, under keys that no message has.
     """
     items = (item for message in messages.values() for item in _output_of(message))
     return {
@@ -6518,9 +6521,9 @@ def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
 def stored_runs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, those of a run together.
+    """Return the outputs of the branch that ends at `tip`, grouped by run.
 
-    `more` is a message that the host appends: the one that is to be written anew.
+    `more` is a message that the host appends: the answer that is written anew.
     """
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
@@ -6538,10 +6541,10 @@ def stored_runs(
 def with_kept(
     stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
 ) -> list[Stretch]:
-    """Return a chat with markers for what its `runs` keep.
+    """Return a chat with markers for the records in its `runs`.
 
-    From the end, because the host may have left out the oldest; a run that is not in
-    the chat as it is stored stays as it is.
+    Matched from the end, because the host may have left out the oldest messages. A run
+    that differs from the stored chat is not changed.
     """
     waiting = list(runs)
     answers: list[list[Stretch]] = []
@@ -6554,7 +6557,9 @@ def with_kept(
 def _with_its_run(
     part: Sequence[Stretch], waiting: list[Sequence[Item]]
 ) -> list[Stretch]:
-    """Return an answer with the markers of its run, which then no longer waits."""
+    """Return an answer with the markers of its run, which is then removed from the
+    list.
+    """
     answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
@@ -6566,9 +6571,9 @@ def _with_its_run(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another.
+    """Return the position of each message of a run; None if the answer is another one.
 
-    A remark, of which the host gives nothing back, stands behind what came before it.
+    Commentary, which the host does not return, is placed behind the item before it.
     """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
@@ -6587,7 +6592,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return where a text stands at `place` or behind it."""
+    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
         if isinstance(stretch, Answered):
@@ -6605,7 +6610,7 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
+    """Return the ids of the calls that are in both."""
     shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -6644,7 +6649,7 @@ def _output_of(message: object) -> list[Item]:
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
@@ -6662,7 +6667,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, for callers over plain HTTP.
+# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -6670,13 +6675,13 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkView:
     """Shows one run as growing text and reasoning.
 
-    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone; one with which the
-    run ends is the answer, and is said again as such.
+    Open calls are for the client; they come at the end. Commentary is shown as
+    reasoning, so that the text is only the answer. If a run ends with commentary, it is
+    repeated as the answer.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self._head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -6691,7 +6696,7 @@ class ChunkView:
         self._remarks: dict[int, Item] = {}
 
     def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemStarted() if is_commentary(event.item):
                 self._remarks[event.index] = event.item
@@ -6778,7 +6783,7 @@ class ChunkView:
 
 
 def chat_picture(item: Item) -> dict[str, Any]:
-    """Return a picture in the form that clients of Chat Completions know."""
+    """Return a picture in the form of Chat Completions."""
     return {"type": "image_url", "image_url": {"url": picture_url(item)}}
 
 
@@ -6792,7 +6797,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
+    """Return Chat Completions' word for the ending of an answer."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -6806,7 +6811,8 @@ def completion(
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
-    What arrived before a failure is in it; when nothing did, the error stands alone.
+    Text that arrived before a failure is included; without any, there is only the
+    error.
     """
     failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
     error = error_chunk(ended.ending.sentence) if failed else {}
@@ -6829,10 +6835,9 @@ def completion(
 
 
 def completion_text(ended: RunEnded) -> str:
-    """Return the text of an answer, its messages apart by a blank line.
+    """Return the text of an answer, with a blank line between its messages.
 
-    Remarks in passing are no part of it, unless the run ends with one or nothing else
-    is said.
+    Commentary is not part of it, unless the run ends with it or has no other text.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
@@ -6869,7 +6874,7 @@ def _message(ended: RunEnded) -> dict[str, Any]:
 
 
 def _progress(ended: RunEnded) -> str:
-    """Return what was thought and remarked on the way to the answer."""
+    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -6881,7 +6886,7 @@ def _progress(ended: RunEnded) -> str:
 
 
 def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
-    """Return the calls that were left to the caller."""
+    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
@@ -6899,8 +6904,9 @@ _TURN = "openai_responses.turn"
 class CarriedItem:
     """An item as it is sent again.
 
-    `shown` is the text that the host has of it, or its length where the item, a
-    message, goes without its own; nothing for what has no text there.
+    `shown` is the text that the host has for it, or the length of that text if the
+    item, a message, is stored without its own text. It is empty for an item without
+    text.
     """
 
     item: Item
@@ -6909,7 +6915,7 @@ class CarriedItem:
 
 @dataclass(frozen=True, slots=True)
 class CarriedTurn:
-    """A turn as it came back, with what was noted of it."""
+    """A response as it came back, with its notes."""
 
     items: tuple[CarriedItem, ...]
     origin: Origin
@@ -6922,9 +6928,9 @@ def turn_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a turn, from its items with the text shown of each.
+    """Return the entries of a response, from its items and the text shown for each.
 
-    `name` tells the turn from others of its message.
+    `name` distinguishes the response from others of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -6939,7 +6945,7 @@ def turn_details(
 
 
 def carried_turns(message: Mapping[str, Any]) -> list[CarriedTurn]:
-    """Return the turns that a message of the host carries, in their order."""
+    """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
@@ -6961,9 +6967,9 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message holds one text, and the host will give back just that.
+    """Say whether a message has one text that the host will return unchanged.
 
-    It strips the ends of texts.
+    The host strips the ends of texts.
     """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
@@ -6971,7 +6977,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is one of ours, and whole."""
+    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -7006,14 +7012,14 @@ def _carried(entry: Item) -> CarriedItem:
 def with_records(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for what they carry, and what those name."""
+    """Return the messages with markers for their entries, and the records by id."""
     reading = _Reading()
     return reading.marked(messages), reading.records
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
+    """Items of a response up to a message with shown text, or up to the end."""
 
     items: tuple[CarriedItem, ...]
     origin: Origin
@@ -7024,14 +7030,14 @@ class _Stretch:
 
 
 class _Reading:
-    """Puts the markers into the messages of one chat."""
+    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text stand at the end of their run."""
+        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -7042,7 +7048,7 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for what belongs to calls: those come before it."""
+        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -7050,7 +7056,7 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
     ) -> Mapping[str, Any]:
-        """Return a message, each of its texts behind the marker of its items."""
+        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         stretches = [one for turn in turns for one in _stretches_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", stretches)
@@ -7087,9 +7093,9 @@ def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
 
 
 def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
+    """Return the text of each shown message; the host joins them with a line feed.
 
-    A text that a person changed so that the places do not fit stays whole.
+    If a person changed the text so that the places do not fit, it stays in one piece.
     """
     lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
     texts, rest = list[str](), content
@@ -7106,13 +7112,13 @@ def _shown_length(carried: CarriedItem) -> int:
 
 
 def _own_text(carried: CarriedItem, text: str) -> str:
-    """Return the model's own text where another one is shown, unless it was edited."""
+    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's own words.
+# ==== owui_chat.code: Code that the API ran, in the host's form.
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -7125,9 +7131,10 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_card(item: Mapping[str, Any]) -> Item:
-    """Return code and what it printed as the host's own item.
+    """Return code and its output as the host's own item.
 
-    The host runs only code with `attributes` (middleware.py:6133).
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
     """
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
@@ -7142,10 +7149,11 @@ def code_card(item: Mapping[str, Any]) -> Item:
 
 
 def code_with_output(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with what it printed in a block below.
+    """Return code as the page draws it, with its output in a block below.
 
-    The page draws the code between two fences, and of the host's `output` nothing
-    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
     """
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
@@ -7153,9 +7161,9 @@ def code_with_output(item: Mapping[str, Any], printed: str) -> str:
 
 
 def without_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host put there for kept code.
+    """Return `text` without the part that the host inserted for stored code.
 
-    None where it put nothing: somebody has deleted the card.
+    None if there is no such part: somebody has deleted the card.
     """
     code = code_card(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
@@ -7174,9 +7182,9 @@ _BLOCK = re.compile(
 
 
 def without_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; one that is not closed is only text."""
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
-        return text  # and below only what lies before the last end is read, once
+        return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
 
@@ -7184,7 +7192,7 @@ def without_old_blocks(text: str) -> str:
 _RETURNED_TYPES = frozenset(
     {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
 )
-"""What goes back of a run beside hosted items."""
+"""The types of a run's items that are sent again, beside hosted items."""
 
 
 def build_input(
@@ -7196,9 +7204,9 @@ def build_input(
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    Not `with_tools`, the runs that are over leave out what tools did in them. The
-    result is valid by construction: calls and outputs in pairs, reasoning only with
-    its encrypted content and only in front of what it led to.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
     """
     items: list[Item] = []
     run: list[Answered | Called | Returned] = []
@@ -7211,7 +7219,7 @@ def build_input(
         else:
             run.append(stretch)
     items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: only now, or it would part reasoning from text.
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         picture_message(item) if has_picture(item) else item
         for item in without_orphans(with_outputs_beside(since_compaction(items)))
@@ -7219,7 +7227,7 @@ def build_input(
 
 
 def output_item(returned: Returned, before: Iterable[Item]) -> Item:
-    """Return the input item for what a tool returned; its call is one of `before`."""
+    """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
     kind = next(map(item_type, calls), "function_call")
@@ -7227,7 +7235,7 @@ def output_item(returned: Returned, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, put together from the host's and the kept."""
+    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -7261,7 +7269,9 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Take out of the text what the host has there of `code`, if it has."""
+        """Remove from the text what the host inserted for `code`; say whether it was
+        there.
+        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = without_code(piece.text, code)
@@ -7271,7 +7281,7 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in their order."""
+        """Return the items of the run in order."""
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
@@ -7285,7 +7295,7 @@ class _RunHistory:
         return items
 
     def _call(self, call: Called) -> list[Item]:
-        """Return a call in its kept bytes, after what was kept in front of it."""
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -7295,7 +7305,7 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: Marked) -> list[Item]:
-        """Return what a marker names, then the text behind it."""
+        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -7308,10 +7318,10 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry: nobody there could read it.
+        """Remove items that nobody at this request's server could read.
 
-        A call whose card is gone stays for now: it tells which reasoning has to leave
-        with it.
+        A call whose card was deleted stays for now, because it tells which reasoning
+        must be removed with it.
         """
         if not items:
             return []
@@ -7325,7 +7335,7 @@ class _RunHistory:
 
 
 def _call_item(call: Called) -> Item:
-    """Return a call of which only the host knows."""
+    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -7342,23 +7352,23 @@ def _split(
 
 
 def _may_return(item: Item) -> bool:
-    """Say whether a kept item has a place in a later request."""
+    """Say whether a stored item can be part of a later request."""
     known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
     return known or has_picture(item)
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is a remark whose text the host does not give back."""
+    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message of the model, in its own bytes unless a person edited it."""
+    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -7366,7 +7376,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # then no place in it is where it was
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 
@@ -7387,11 +7397,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
+    """Return the messages of a task without the markers of the quoted chat."""
     return [
         {**message, "content": _clean(message.get("content"))} for message in messages
     ]
@@ -7400,9 +7411,9 @@ def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 def task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task that the host wants as JSON, or None.
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
 
-    An administrator's own prompt may ask for something else: the key has to be in it.
+    An administrator's own prompt may ask for something else, so the key must be in it.
     """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
@@ -7417,9 +7428,9 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
+    """Return the answer of a task; an empty one if it failed.
 
-    The host would take the text of an error for a title.
+    The host would use the text of an error as the title.
     """
     message = {"role": "assistant", "content": text}
     return {
@@ -7443,13 +7454,13 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
+# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
 def call_card(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
+    """Return a call in the host's form; the text of a custom call is an argument.
 
-    A call without a status the host would leave out of the next turn (misc.py:389).
+    The host would leave a call without a status out of the next turn.
     """
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
@@ -7470,13 +7481,13 @@ def output_card(event: CallAnswered) -> Item:
 
 
 def broken_off_card(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
+    """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
 def begun_card(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -7490,7 +7501,7 @@ def begun_card(item: Item) -> Item:
 
 
 def message_card(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -7501,7 +7512,7 @@ def message_card(item: Item, text: str) -> Item:
 
 
 def reasoning_card(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -7512,7 +7523,7 @@ def reasoning_card(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7542,37 +7553,37 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 class ShownItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
+    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
+        """Return the event of a new item at the last place."""
         self.items.append(item)
         return _native("output_item.added", len(self.items) - 1, item=item)
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_card({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_card(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
@@ -7588,23 +7599,23 @@ class OpenCalls:
     """Closes the cards of one run's calls."""
 
     def __init__(self, shown: ShownItems) -> None:
-        """Take the items that the cards are among."""
+        """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
 
     def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at a place."""
+        """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
     def answer(self, event: CallAnswered) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
         yield from self._shown.add(output_card(event))
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield an end for the calls that a broken answer left open."""
+        """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
             yield from self._shown.add(broken_off_card(call_id))
@@ -7615,7 +7626,7 @@ class OpenCalls:
 
 
 class KeptCards:
-    """Puts into one message's output what is kept of it."""
+    """Puts records into one message's output."""
 
     def __init__(self, shown: ShownItems) -> None:
         """Add to `shown`."""
@@ -7624,14 +7635,14 @@ class KeptCards:
         self._carried_to = 0
 
     def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
+        """Yield the events that store a record; `places` are those of the items."""
         if isinstance(event, Kept):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
     def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
+        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -7644,7 +7655,7 @@ class KeptCards:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: Carried) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
+        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -7654,14 +7665,14 @@ class KeptCards:
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-# ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
 
 
 class Remarks:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
+    """Shows the commentary of one run; `places` are those of its items, by index."""
 
     def __init__(self, shown: ShownItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
+        """Take the list of items, and the numbering of sources."""
         self.places: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
@@ -7673,7 +7684,7 @@ class Remarks:
     def show(
         self, event: ItemStarted | Grew | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemStarted():
                 self.places[event.index] = len(self._shown.items)
@@ -7685,7 +7696,7 @@ class Remarks:
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
+        """Yield text that was held back, and commentary that is the answer."""
         for index in self.places.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
@@ -7695,10 +7706,11 @@ class Remarks:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
+        """Yield the growth, and the whole text each time it has doubled.
 
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
         """
         if not text:
             return
@@ -7711,7 +7723,7 @@ class Remarks:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
+        """Return the event that gives the host the whole text so far."""
         place, quoted = self.places[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7729,7 +7741,7 @@ class Remarks:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
+        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.places[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7760,11 +7772,11 @@ class PictureCard:
     """Shows one picture."""
 
     def __init__(self, shown: ShownItems) -> None:
-        """Take the pictures that this one joins."""
+        """Take the list of items."""
         self._shown = shown
 
     def show(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the picture is to the host."""
+        """Yield the chunks for an event of the picture."""
         match event:
             case ItemStarted():
                 yield status_chunk("Drawing a picture")
@@ -7786,7 +7798,7 @@ class PictureCard:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws, and that no later turn is given."""
+        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7796,8 +7808,8 @@ class PictureCard:
 def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
-    Where a message has several the page would show the last one alone, although the
-    host adds them up.
+    If a message has several, the page would show only the last one, although the host
+    stores all of them.
     """
     files = card.get("files")
     if not files:
@@ -7809,9 +7821,10 @@ def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: ShownItems, more: list[Item]) -> Chunk:
-    """Return the chunk that puts files on the page alone.
+    """Return the chunk that shows files on the page only.
 
-    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    It has no choice: otherwise the host would send the pictures to the page twice
+    (docs/reference/open-webui.md, "What a pipe yields").
     """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
@@ -7831,16 +7844,16 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class CodeCard:
-    """Shows one piece of code, what it printed and the pictures it made."""
+    """Shows one piece of code, its output and its pictures."""
 
     def __init__(self, shown: ShownItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
     def show(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the code is to the host."""
+        """Yield the chunks for an event of the code."""
         match event:
             case ItemStarted():
                 card = {
@@ -7862,10 +7875,10 @@ class CodeCard:
 
 
 def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
-    """Yield an item that nobody sees where code would be the last of a run.
+    """Yield an invisible item if code would be the last item of a run.
 
-    In its older mode of tools the host takes such code for a request to run it, and
-    calls the pipe again, up to five times (utils/middleware.py:6117).
+    In its older mode of tools the host would take the code for a request to run it, and
+    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
     """
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
@@ -7878,12 +7891,12 @@ class SearchCard:
     """Shows one search."""
 
     def __init__(self, shown: ShownItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def show(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
+        """Yield the chunks for an event of the search."""
         match event:
             case ItemStarted():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
@@ -7899,7 +7912,9 @@ class SearchCard:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
+    """Return a search without its results: the host would store them, and nobody reads
+    them.
+    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7917,12 +7932,12 @@ class RemoteCallCard:
     """Shows one call of a remote server."""
 
     def __init__(self, shown: ShownItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def show(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the call is to the host."""
+        """Yield the chunks for an event of the call."""
         match event:
             case ItemStarted():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
@@ -7944,14 +7959,14 @@ class RemoteCallCard:
 
 
 class RemoteListCard:
-    """Shows that a server was asked for its tools, in a line."""
+    """Shows in a status line that a server was asked for its tools."""
 
     def __init__(self, shown: ShownItems) -> None:
-        """Take nothing: a line joins no items."""
+        """Take the list of items, which a status line does not need."""
         del shown
 
     def show(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield a line when the server has answered, or has not."""
+        """Yield a status line when the server has answered or failed."""
         if isinstance(event, ItemEnded):
             yield status_chunk(_list_sentence(event.item))
 
@@ -7971,12 +7986,12 @@ def _list_sentence(item: Item) -> str:
 class HostedCard(Protocol):
     """Shows one item.
 
-    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
-    that came first.
+    It gets the item's own events, from its start to its end, and the end of the run if
+    that comes first.
     """
 
     def show(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event is to the host."""
+        """Yield the chunks for an event."""
 
 
 HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
@@ -7987,14 +8002,14 @@ HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
     "code_interpreter_call": CodeCard,
     "image_generation_call": PictureCard,
 }
-"""By the type of the item; what has no card is not shown."""
+"""Cards by the type of the item; an item without a card is not shown."""
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events.
+# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
 def closing_line(seconds: float, ended: RunEnded) -> str:
-    """Return the line, without what nobody told."""
+    """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -8017,7 +8032,7 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
+    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -8034,10 +8049,10 @@ class NativeView:
         *,
         closes: bool = True,
     ) -> None:
-        """Take `now`, in seconds, for the time that a thought took.
+        """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page has already; `closes` says
-        whether a last line tells what the run took.
+        `known` are the keys of the sources that the page already has. `closes` says
+        whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
@@ -8059,14 +8074,14 @@ class NativeView:
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in a place that was shown before."""
+        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, behind a remark that ended, or
-        alone at the run's end.
+        `marker` comes before the growing text, after commentary that ended, or alone at
+        the end of the run.
         """
         match event:
             case ItemStarted() if _is_shown(event.item):
@@ -8090,10 +8105,7 @@ class NativeView:
     def _hosted(
         self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
+        """Yield what the card of a hosted item, or of commentary, makes of an event."""
         begins = isinstance(event, ItemStarted) and is_commentary(event.item)
         if not isinstance(event, Pictured) and (
             begins or event.index in self._remarks.places
@@ -8112,7 +8124,7 @@ class NativeView:
             yield from card.show(event)
 
     def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
-        """Yield what is no part of the run's items."""
+        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Noted):
             yield status_chunk(event.sentence)
         else:
@@ -8168,10 +8180,9 @@ class NativeView:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: Grew) -> str:
-        """Return the blank line between two parts of a thought.
+        """Return the blank line between two parts of a summary.
 
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
+        The page joins the parts of a summary, so all parts are shown as one.
         """
         before = self._parts.get(event.index, event.part)
         self._parts[event.index] = event.part
@@ -8201,7 +8212,7 @@ class NativeView:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card of its own for an item."""
+    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 

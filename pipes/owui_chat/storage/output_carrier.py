@@ -1,9 +1,7 @@
 """Records carried by the host's own stored output of a message.
 
-A chat's stored output, read for what is kept in it.
-
-Whatever keeps the items, the history is put together in one way only: here the texts
-get the markers that the chat does not show.
+The history is built in one way for all carriers: here the texts get the markers that
+the chat does not show.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,9 +29,9 @@ REMARK_TYPE = "openai_responses:remark"
 
 
 def closing_remark(output: Sequence[Item]) -> Item | None:
-    """Return the remark after which nothing is said or done in a run, if it is one.
+    """Return the commentary that is the last output of a run, if there is one.
 
-    The same holds for the turn that is the last of a run.
+    The same holds for the last response of a run.
     """
     if open_calls(output):
         return None
@@ -46,9 +44,9 @@ def closing_remark(output: Sequence[Item]) -> Item | None:
 
 
 def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a turn with the texts that the host gives back of them.
+    """Return the items of a response with the texts that the host returns for them.
 
-    `turn` has the text shown of each; that of a remark it does not give back.
+    `turn` has the shown text of each item; the host does not return that of commentary.
     """
     closing = closing_remark([item for item, _ in turn])
     return [
@@ -65,9 +63,9 @@ KEPT_ID = "kept_"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A record to store, `value`, named by its id.
+    """A record to store, `value`, identified by its id.
 
-    `index` is the item of the run whose text it stands in front of, None the end.
+    `index` is the item of the run whose text follows the record, None for the end.
     """
 
     ulid: str
@@ -77,24 +75,24 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The entries of a turn for the `reasoning_details` of its thought."""
+    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
 ShownEvent = RunEvent | Kept | Carried
-"""What a view is told: of the run, or of what is kept of it."""
+"""The events of a view: those of the run, and those of its records."""
 
 
 _Answer = list[Answered | Called | Returned]
 _Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
+"""The number of a chat part, and the position in its text."""
 
 
 def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that is kept in the outputs of a chat's messages.
+    """Return all values that are stored in the outputs of a chat's messages.
 
-    The values are those of message keys, under keys that no message has.
+    They have the form of message keys' values, under keys that no message has.
     """
     items = (item for message in messages.values() for item in _output_of(message))
     return {
@@ -106,9 +104,9 @@ def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
 def stored_runs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, those of a run together.
+    """Return the outputs of the branch that ends at `tip`, grouped by run.
 
-    `more` is a message that the host appends: the one that is to be written anew.
+    `more` is a message that the host appends: the answer that is written anew.
     """
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
@@ -126,10 +124,10 @@ def stored_runs(
 def with_kept(
     stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
 ) -> list[Stretch]:
-    """Return a chat with markers for what its `runs` keep.
+    """Return a chat with markers for the records in its `runs`.
 
-    From the end, because the host may have left out the oldest; a run that is not in
-    the chat as it is stored stays as it is.
+    Matched from the end, because the host may have left out the oldest messages. A run
+    that differs from the stored chat is not changed.
     """
     waiting = list(runs)
     answers: list[list[Stretch]] = []
@@ -142,7 +140,9 @@ def with_kept(
 def _with_its_run(
     part: Sequence[Stretch], waiting: list[Sequence[Item]]
 ) -> list[Stretch]:
-    """Return an answer with the markers of its run, which then no longer waits."""
+    """Return an answer with the markers of its run, which is then removed from the
+    list.
+    """
     answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
@@ -154,9 +154,9 @@ def _with_its_run(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another.
+    """Return the position of each message of a run; None if the answer is another one.
 
-    A remark, of which the host gives nothing back, stands behind what came before it.
+    Commentary, which the host does not return, is placed behind the item before it.
     """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
@@ -175,7 +175,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return where a text stands at `place` or behind it."""
+    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
         if isinstance(stretch, Answered):
@@ -193,7 +193,7 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
+    """Return the ids of the calls that are in both."""
     shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -232,7 +232,7 @@ def _output_of(message: object) -> list[Item]:
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
