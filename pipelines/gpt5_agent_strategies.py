@@ -166,7 +166,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def is_bound(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: Mapping[str, Any]) -> bool:
     """Say whether only the account and model family that made `item` can read it."""
     return item_type(item) in ("reasoning", "compaction")
 
@@ -228,7 +228,7 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def without_orphans(items: Iterable[Item]) -> list[Item]:
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning before them.
 
     The API refuses a call without an output and an output without a call. Reasoning
@@ -298,31 +298,31 @@ def _text_or_empty(value: object) -> str:
 _READ_FORMS = ("png", "jpeg", "webp")
 
 
-def is_drawing(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is the drawing of a picture."""
     return item_type(item) == "image_generation_call"
 
 
-def has_picture(item: Mapping[str, Any]) -> bool:
+def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
-    held = is_drawing(item) and bool(item.get("result"))
-    return held and picture_form(item) in _READ_FORMS
+    held = is_image_call(item) and bool(item.get("result"))
+    return held and image_format(item) in _READ_FORMS
 
 
-def picture_form(item: Mapping[str, Any]) -> str:
+def image_format(item: Mapping[str, Any]) -> str:
     """Return the format of a drawn picture, such as `png`."""
     return str(item.get("output_format") or "png")
 
 
-def picture_url(item: Mapping[str, Any]) -> str:
+def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as an address that holds it."""
-    kind = {"svg": "svg+xml"}.get(picture_form(item), picture_form(item))
+    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def picture_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message."""
-    part = {"type": "input_image", "detail": "auto", "image_url": picture_url(item)}
+    part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
@@ -358,7 +358,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
     return item_type(item) in (*_NEEDS, "image_generation_call")
 
 
-def is_returned_hosted(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted item that later requests send again."""
     kind = item_type(item)
     if kind not in _NEEDS or item.get("status") in _UNFINISHED:
@@ -372,10 +372,10 @@ def is_returned_hosted(item: Mapping[str, Any]) -> bool:
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether later turns send `item` again; an approval is over by then."""
-    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
+    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
 
 
-def without_tools(items: Iterable[Item]) -> list[Item]:
+def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
     Lists of remote servers stay, because they are no calls. Pictures stay too, because
@@ -398,7 +398,7 @@ def is_search(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") in ("web_search", "file_search")
 
 
-def searched_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
@@ -406,7 +406,7 @@ def searched_queries(item: Mapping[str, Any]) -> list[str]:
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def searched_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
     sources = _action(item).get("sources")
     rows = sources if isinstance(sources, list) else []
@@ -420,7 +420,7 @@ def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
     return [tool for tool in tools if tool.get("type") not in refused]
 
 
-def included_by(tools: Sequence[Item]) -> list[str]:
+def include_for(tools: Sequence[Item]) -> list[str]:
     """Return the `include` values that are needed to show what `tools` did."""
     return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
 
@@ -499,38 +499,38 @@ class ApiError:
 
 
 @dataclass(frozen=True, slots=True)
-class Setback:
+class Failure:
     """A failure before the first event, with what it says about trying again.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `after` is the wait in seconds that the server asked for. `wanted` is what the
-    server said about trying again.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
     error: ApiError = field(default_factory=ApiError)
-    after: float | None = None
-    wanted: bool | None = None
+    retry_after: float | None = None
+    should_retry: bool | None = None
 
 
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Setback, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's id of the request for the log."""
+    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.setback = setback
+        self.failure = setback
         self.request_id = request_id
 
     @property
     def status(self) -> int:
         """The HTTP status."""
-        return self.setback.status or 0
+        return self.failure.status or 0
 
     @property
     def error(self) -> ApiError:
         """The error in the body."""
-        return self.setback.error
+        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
@@ -783,7 +783,7 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def setback_sentence(setback: Setback) -> str:
+def failure_status(setback: Failure) -> str:
     """Return the status line for a failure after which the request is sent again."""
     if setback.status == 429:
         return "The model's server is busy with this key's requests."
@@ -819,7 +819,7 @@ def api_word(word: str | None) -> str | None:
 # ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
 
-def typed_object(text: object) -> dict[str, Any] | None:
+def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
@@ -828,9 +828,9 @@ def typed_object(text: object) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def typed_texts(text: str) -> Mapping[str, str] | None:
+def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = typed_object(text.strip() or "{}")
+    found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
     return found
@@ -1185,7 +1185,7 @@ def read_overrides(text: str) -> dict[str, Override]:
     """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
-    table = typed_object(text)
+    table = parse_json_object(text)
     if table is None:
         raise InvalidRequest(
             "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
@@ -1194,22 +1194,22 @@ def read_overrides(text: str) -> dict[str, Override]:
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
-def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
+def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     """Resolve a name like `resolve_model`, with the administrator's overrides first.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
     if name in overrides:
-        return _overridden(name, overrides[name])
+        return _apply_override(name, overrides[name])
     base, _, effort = name.rpartition("-")
     if base in overrides and effort in REASONING_EFFORTS:
-        model = _overridden(base, overrides[base])
+        model = _apply_override(base, overrides[base])
         if model.takes_effort(effort):
             return replace(model, effort=effort, name=f"{model.name} ({effort})")
     return resolve_model(name)
 
 
-def _overridden(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
     facts = replace(model.facts, **said.facts)
     if not said.like:
@@ -1221,14 +1221,12 @@ def _overridden(name: str, said: Override) -> ResolvedModel:
 
 def _read_override(model: str, row: object) -> Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
+        raise InvalidRequest(_entry_error(model, "is no JSON object"))
     said = dict(row)
     texts = {key: said.pop(key) for key in ("like", "name") if key in said}
     for key, value in (*texts.items(), *said.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(
-                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
-            )
+            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
     return Override(**texts, facts=said)
@@ -1248,7 +1246,7 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_complaint(model: str, what: str) -> str:
+def _entry_error(model: str, what: str) -> str:
     return (
         f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
         "correct it in the valves."
@@ -1341,7 +1339,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
     if not text.strip():
         return {}
-    table = typed_object(text)
+    table = parse_json_object(text)
     if table is None:
         raise InvalidRequest(_NOT_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
@@ -1450,7 +1448,7 @@ class ItemEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class CallAnswered:
+class ToolOutput:
     """A call got its output; `item` is the input item with it for the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
@@ -1463,7 +1461,7 @@ class CallAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnded:
+class ResponseDone:
     """One response ended regularly; `usage` is None if it was not reported."""
 
     response_id: str
@@ -1472,10 +1470,10 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Status:
     """A status line for people who wait.
 
-    `cause` names what was given up to get an answer (`Healed.cause`), or is empty.
+    `cause` names what was given up to get an answer (`Fallback.cause`), or is empty.
     """
 
     sentence: str
@@ -1499,7 +1497,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunDone:
     """The last event of every run.
 
     `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
@@ -1521,10 +1519,10 @@ RunEvent = (
     | Cited
     | Pictured
     | ItemEnded
-    | CallAnswered
-    | TurnEnded
-    | Noted
-    | RunEnded
+    | ToolOutput
+    | ResponseDone
+    | Status
+    | RunDone
 )
 
 
@@ -1566,7 +1564,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalized_base_url(self.base_url)
+        base = normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
@@ -1574,7 +1572,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -1613,7 +1611,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalized_base_url(text: str) -> str:
+def normalize_base_url(text: str) -> str:
     """Return `text` as the address that paths are appended to.
 
     Takes what people paste: with or without `/v1`, with a slash at the end, or with
@@ -1851,7 +1849,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 def _schema_fields(value: object) -> dict[str, Any]:
     """Return name, schema and other fields of a JSON schema, given in any form."""
-    read = typed_object(value) if isinstance(value, str) else value
+    read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
     fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
@@ -1986,7 +1984,7 @@ def build_request(
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
         **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
         "reasoning": _reasoning(model, effort, given, settings) or None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
@@ -1997,7 +1995,7 @@ def build_request(
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_complaint(error)) from None
+        raise InvalidRequest(_first_error(error)) from None
     _check_output_tokens(request, model)
     return request
 
@@ -2073,7 +2071,7 @@ def _reasons(model: ResolvedModel, effort: str | None) -> bool:
     return model.facts.reasoning or effort is not None
 
 
-def _first_complaint(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
@@ -2091,7 +2089,9 @@ _OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
 
 
-def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
+def dropped_parameters(
+    asked: Mapping[str, Any], request: ResponsesRequest
+) -> list[str]:
     """Return the names that were not sent: unknown to the API, or rejected by the
     model.
 
@@ -2178,7 +2178,7 @@ class RetryPolicy:
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
+    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
 ) -> float | None:
     """Return the seconds before the next attempt; None if there is none.
 
@@ -2187,16 +2187,16 @@ def retry_wait(
     if attempt >= policy.max_retries or not _is_retried(setback):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.after is None else setback.after
+    wait = backoff if setback.retry_after is None else setback.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Setback) -> bool:
+def _is_retried(setback: Failure) -> bool:
     words = {setback.error.code, setback.error.type}
     if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
         return False
-    if setback.wanted is not None:
-        return setback.wanted
+    if setback.should_retry is not None:
+        return setback.should_retry
     if setback.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return setback.status in _RETRIED_STATUS or setback.status >= 500
@@ -2221,7 +2221,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 @dataclass(frozen=True, slots=True)
-class Healed:
+class Fallback:
     """A changed request, and what was given up for it.
 
     `cause` is "reasoning", "summary", "stream", "effort" or "servers".
@@ -2232,12 +2232,12 @@ class Healed:
     sentence: str
 
 
-def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _REMEDIES.items():
+    for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
-            return Healed(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, changed, _SENTENCES[cause])
     return None
 
 
@@ -2248,7 +2248,7 @@ def _without_reasoning(
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_bound(item)]
+    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
@@ -2313,9 +2313,9 @@ def _about(error: ApiError) -> str:
     return error.param or error.message
 
 
-_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
 
-_REMEDIES: Mapping[str, _Remedy] = {
+_FALLBACKS: Mapping[str, _FallbackRule] = {
     "reasoning": _without_reasoning,
     "summary": _without_summary,
     "stream": _without_stream,
@@ -2430,7 +2430,7 @@ class Cursor:
         self.response_id = ""
         self.last: int | None = None
 
-    def passes(self, event: ServerSentEvent) -> bool:
+    def advance(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new."""
         # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
@@ -2553,7 +2553,7 @@ StreamEvent = (
 )
 
 
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _delta_place):
@@ -2722,7 +2722,7 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
-class Turn:
+class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
@@ -2843,7 +2843,7 @@ class Turn:
         return [
             *events,
             *self.close(),
-            TurnEnded(response_id, event.status, self.usage),
+            ResponseDone(response_id, event.status, self.usage),
         ]
 
     def close(self) -> list[RunEvent]:
@@ -2887,16 +2887,16 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 # ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 
-def read_setback(
+def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Setback:
+) -> Failure:
     """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
-    return Setback(status, error, _asked_wait(headers, now), wanted)
+    return Failure(status, error, _retry_after(headers, now), wanted)
 
 
-def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -3060,7 +3060,7 @@ class Deadlines:
         now = asyncio.get_running_loop().time()
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
-    def leave(self, seconds: float) -> bool:
+    def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
@@ -3077,7 +3077,7 @@ class Deadlines:
         """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))
 
-    def passed(self) -> TimedOut:
+    def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
@@ -3091,7 +3091,7 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class Answer:
+class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
@@ -3128,7 +3128,7 @@ class Answer:
             return chunk
         except NETWORK_ERRORS:
             if scope.expired():
-                raise self._deadlines.passed() from None
+                raise self._deadlines.timeout_error() from None
             self._broke = True
         return self._rescued() or await self.read_any()
 
@@ -3142,7 +3142,7 @@ class Answer:
         return content.read_nowait()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
         Otherwise the event loop wakes up for every packet although nothing is read. If
@@ -3181,7 +3181,7 @@ class Answer:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Setback(self._response.status, error)
+            setback = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), setback, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
@@ -3218,7 +3218,7 @@ class Connections:
         path: str,
         payload: dict[str, Any],
         deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
@@ -3228,12 +3228,12 @@ class Connections:
         async with self._sent(endpoint, path, body, limits) as response:
             if response.status >= 400:
                 raise await _refusal(response, str(payload.get("model", "")))
-            yield Answer(response, limits)
+            yield HttpResponse(response, limits)
 
     @asynccontextmanager
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """Request `path` and lend the answer; raises the same errors as `post`.
 
         Redirections are not followed, because the key would be sent along.
@@ -3241,7 +3241,7 @@ class Connections:
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
                 raise await _refusal(response, "")
-            yield Answer(response, deadlines)
+            yield HttpResponse(response, deadlines)
 
     @asynccontextmanager
     async def _sent(
@@ -3316,7 +3316,7 @@ async def _send(
             )
     except NETWORK_ERRORS as error:
         if scope.expired():
-            raise deadlines.passed() from None
+            raise deadlines.timeout_error() from None
         raise ConnectionFailed(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
@@ -3357,7 +3357,7 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     except (*NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = read_setback(status, error, response.headers, unix_seconds())
+    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
     return ApiRefused(sentence, setback, request_id_of(response))
 
@@ -3413,7 +3413,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Client:
     """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
@@ -3422,8 +3422,11 @@ class Line:
     deadlines: Deadlines
 
 
-async def exchange(
-    request: ResponsesRequest, line: Line, turn: Turn, cursor: Cursor | None = None
+async def stream_response(
+    request: ResponsesRequest,
+    line: Client,
+    turn: ResponseState,
+    cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `turn`, and yield its run events.
 
@@ -3435,41 +3438,41 @@ async def exchange(
         payload = strict_payload(payload)
     line.deadlines.start_attempt()
     posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read(posted, line, turn, cursor)) as events:
+    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
         async for event in events:
             yield event
 
 
-async def fetched(
-    path: str, line: Line, turn: Turn, cursor: Cursor
+async def resume_stream(
+    path: str, line: Client, turn: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
     """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `exchange`. A response that is still in progress yields nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
     line.deadlines.start_attempt()
     asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read(asked, line, turn, cursor)) as events:
+    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
         async for event in events:
             yield event
 
 
-async def _read(
-    sent: AbstractAsyncContextManager[Answer],
-    line: Line,
-    turn: Turn,
+async def _read_response(
+    sent: AbstractAsyncContextManager[HttpResponse],
+    line: Client,
+    turn: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
     async with sent as answer:
         turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_turn_events(answer, line, turn, cursor)) as events:
+        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
             async for event in events:
                 yield event
         await answer.drain()
 
 
-async def _turn_events(
-    answer: Answer, line: Line, turn: Turn, cursor: Cursor | None
+async def _response_events(
+    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of one response, streamed or not."""
     if not answer.is_stream:
@@ -3486,7 +3489,7 @@ async def _turn_events(
             began = asyncio.get_running_loop().time()
             if batch:
                 line.deadlines.event_arrived()
-            events, malformed = _told(batch, turn, cursor)
+            events, malformed = _batch_events(batch, turn, cursor)
             del batch  # hold no bytes of the wire while deltas gather
             for told in events:
                 yield told
@@ -3494,12 +3497,12 @@ async def _turn_events(
                 raise malformed
             if turn.ending:
                 return
-            with answer.held():
-                await _let_deltas_gather(events, began, line.limits.join_seconds)
+            with answer.paused():
+                await _gather_deltas(events, began, line.limits.join_seconds)
 
 
-def _told(
-    batch: list[ServerSentEvent], turn: Turn, cursor: Cursor | None
+def _batch_events(
+    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return the run events of `batch`, up to the first event that cannot be read.
 
@@ -3510,15 +3513,15 @@ def _told(
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.passes(event):
+            if cursor is None or cursor.advance(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
+    events = [told for event in join_deltas(read) for told in turn.feed(event)]
     return events, malformed
 
 
-async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
+async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
     """Yield the events of each piece of the body that arrived, without keeping them."""
     decoder = EventStreamDecoder()
     while not answer.is_read:
@@ -3526,7 +3529,7 @@ async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None
     yield decoder.close()
 
 
-async def _let_deltas_gather(
+async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
     """Wait for a moment after a delta.
@@ -3546,18 +3549,20 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def followed(
-    request: ResponsesRequest, line: Line, turn: Turn
+async def stream_background(
+    request: ResponsesRequest, line: Client, turn: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
     """Send a background `request`, feed its response to `turn`, yield its run events.
 
-    Raises the same errors as `exchange` until the response has an id; after that only
-    ResponseLost, and TimedOut for the total limit. If the caller leaves before the end,
-    by an error, a cancellation or by closing the generator, the response is cancelled,
-    because it would go on to cost money without a reader.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
-    following = _Following(line, turn)
-    part = _begun(exchange(request, line, turn, following.cursor), following)
+    following = _BackgroundRun(line, turn)
+    part = _until_named(
+        stream_response(request, line, turn, following.cursor), following
+    )
     try:
         while True:
             error: ResponsesError | None = None
@@ -3571,17 +3576,17 @@ async def followed(
                 break
             wait = following.wait_after(error)
             if following.has_news:
-                yield Noted(_BROKE)
+                yield Status(_BROKE)
             await asyncio.sleep(wait)
             part = following.next_part()
     finally:
-        following.leave()
+        following.abandon()
 
 
-class _Following:
+class _BackgroundRun:
     """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Line, turn: Turn) -> None:
+    def __init__(self, line: Client, turn: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
@@ -3623,9 +3628,9 @@ class _Following:
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return fetched(path, self._line, self._turn, self.cursor)
+        return resume_stream(path, self._line, self._turn, self.cursor)
 
-    def let_go(
+    def release(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         """Stop reading `part`, whose `first` event is awaited, as soon as there is an
@@ -3647,9 +3652,9 @@ class _Following:
             task.cancel()
         await asyncio.gather(*awaited, return_exceptions=True)
         await part.aclose()
-        self.leave()
+        self.abandon()
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._turn.ending
         if named and not ended and not self._is_left:
@@ -3663,25 +3668,25 @@ class _Following:
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
         """Return the wait after a failure; None for a final refusal."""
-        setback = error.setback if isinstance(error, ApiRefused) else Setback()
+        setback = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._line.limits.resuming
         return retry_wait(policy, self._failures, setback, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.leave(wait):
+        if not self._line.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
 
 
-async def _begun(
-    part: AsyncGenerator[RunEvent, None], following: _Following
+async def _until_named(
+    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of `part`, and keep it open until the response has an id."""
     first = asyncio.create_task(_first_of(part))
     try:
         event = await asyncio.shield(first)
     except asyncio.CancelledError:
-        following.let_go(part, first)
+        following.release(part, first)
         raise
     async with aclosing(part) as events:
         if event is not None:
@@ -3701,20 +3706,20 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 class Attempts:
     """The attempts at one response.
 
-    When `events` has ended, `turn` holds the answer, `request` the request that it
+    When `events` has ended, `response` holds the answer, `request` the request that it
     answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Line,
+        line: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
         """Number the items of the response from `first_index`."""
         self.request = request
-        self.turn = Turn(first_index)
+        self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
         self._line = line
         self._policy = retries
@@ -3726,9 +3731,9 @@ class Attempts:
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield its events, until there is nothing more to try."""
         while True:
-            self.turn, self.error = Turn(self._first_index), None
-            sent = followed if self.request.background else exchange
-            answer = sent(self.request, self._line, self.turn)
+            self.response, self.error = ResponseState(self._first_index), None
+            sent = stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._line, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -3736,59 +3741,59 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.leave(self._wait):
+            if note is None or not self._line.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
-        for event in self.turn.close():
+        for event in self.response.close():
             yield event
 
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        if self.turn.ending:
-            return self.turn.ending
+        if self.response.ending:
+            return self.response.ending
         if self.error is not None:
-            return ending_of_exception(self.error, self.turn.event_count > 0)
-        return CUT if self.turn.event_count else UNREADABLE
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
 
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
-            return self.turn.trace
+            return self.response.trace
         refused = self.error
-        return Trace(refused.request_id, "", refused.setback.status, refused.error)
+        return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
-    def _next(self) -> Noted | None:
+    def _next(self) -> Status | None:
         """Return the status before the next attempt; None if there is none."""
-        setback = _setback(self.error, self.turn)
+        setback = _early_failure(self.error, self.response)
         if setback is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = healed(self.request, setback.error)
+        remedy = find_fallback(self.request, setback.error)
         if remedy and remedy.cause not in self._healed:
             self._healed.add(remedy.cause)
             self.request, self._wait = remedy.request, 0.0
-            return Noted(remedy.sentence, remedy.cause)
+            return Status(remedy.sentence, remedy.cause)
         wait = retry_wait(self._policy, self._retries, setback, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
 
 
-def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
     if turn.refusal:
-        return Setback(200, turn.refusal)
+        return Failure(200, turn.refusal)
     if turn.event_count:
         return None
     if isinstance(error, ApiRefused):
-        return error.setback
+        return error.failure
     silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
-    return Setback() if silent or isinstance(error, ConnectionFailed) else None
+    return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -3803,7 +3808,7 @@ def _may_run(error: ResponsesError | None) -> bool:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.setback.wanted
+            told = error.failure.should_retry
             return not told and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)
 
@@ -3824,7 +3829,7 @@ def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def referred(node: Any, root: Mapping[str, Any]) -> Any:
+def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
@@ -3933,14 +3938,14 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     (`minLength`).
     """
     try:
-        return _Rewriting(schema).result()
+        return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
         return None  # a server may send something that is not a schema
 
 
-class _Rewriting:
+class _StrictRewrite:
     """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
@@ -3971,7 +3976,7 @@ class _Rewriting:
             raise NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return nullable(self._strict(rest, depth, is_root))
+            return make_nullable(self._strict(rest, depth, is_root))
         if "allOf" in node:
             return self._strict(self._merged(node), depth, is_root)
         if "$ref" in node:
@@ -3981,7 +3986,7 @@ class _Rewriting:
         return self._plain(node, depth, is_root)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
-        found = referred(node, self._root)
+        found = resolve_reference(node, self._root)
         if found is None:
             raise NotStrict
         if found is self._root:
@@ -4002,10 +4007,10 @@ class _Rewriting:
         """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = referred(part, self._root) if _is_reference(part) else part
+            found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
                 raise NotStrict
-            merged = _combined(merged, found)
+            merged = _combine(merged, found)
         return merged
 
     def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
@@ -4019,7 +4024,7 @@ class _Rewriting:
             strict["format"] = node["format"]
         if "const" in node:
             strict["enum"] = [node["const"]]
-        kinds = _kinds(node, strict.get("enum"))
+        kinds = _types_of(node, strict.get("enum"))
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
@@ -4041,7 +4046,7 @@ class _Rewriting:
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else nullable(made)
+            strict[name] = made if name in required else make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -4049,7 +4054,7 @@ class _Rewriting:
         }
 
 
-def nullable(schema: Schema) -> Schema:
+def make_nullable(schema: Schema) -> Schema:
     """Return a strict schema that also allows null."""
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
@@ -4070,7 +4075,7 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)
 
 
-def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
@@ -4085,7 +4090,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
     """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
@@ -4127,7 +4132,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
-    parts = [referred(node, root)] if "$ref" in node else []
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += node[key] if isinstance(node.get(key), list) else []
     for part in parts:
@@ -4174,7 +4179,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaCheck:
+class SchemaValidator:
     """Checks values against the parts of one schema.
 
     If it is `lenient`, null is always allowed for an optional property. Results are
@@ -4185,7 +4190,7 @@ class SchemaCheck:
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
-    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
@@ -4193,17 +4198,17 @@ class SchemaCheck:
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
-            self._found[place] = self._misfit(value, node, path, depth)
+            self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _misfit(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
+    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.misfit(value, referred(node, self.root), path, depth + 1)
-        found = _own_misfit(value, node, path)
+            return self.error(
+                value, resolve_reference(node, self.root), path, depth + 1
+            )
+        found = _own_error(value, node, path)
         if isinstance(value, Mapping):
             found = found or self._in_object(value, node, path, depth)
         if isinstance(value, list):
@@ -4219,7 +4224,7 @@ class SchemaCheck:
             return f"{_joined(path, str(missing[0]))} is missing"
         properties = node.get("properties") or {}
         found = (
-            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
+            self.error(value[name], properties[name], _joined(path, name), depth + 1)
             for name in properties
             if name in value
             and (value[name] is not None or name in required or not self.lenient)
@@ -4230,7 +4235,7 @@ class SchemaCheck:
         self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
     ) -> str:
         found = (
-            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
+            self.error(one, node.get("items"), f"{path}[{place}]", depth + 1)
             for place, one in enumerate(value)
         )
         return next(filter(None, found), "")
@@ -4240,16 +4245,16 @@ class SchemaCheck:
     ) -> str:
         """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
-            found = self.misfit(value, part, path, depth + 1)
+            found = self.error(value, part, path, depth + 1)
             if found:
                 return found
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
+        if options and all(self.error(value, o, path, depth + 1) for o in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
 
-def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
@@ -4285,22 +4290,22 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of a schema that is not valid; servers send such schemas."""
 
 
-def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
     """Return the error in the arguments as a sentence for the model; None if valid.
 
     Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
-    given = without_nulls(arguments, schema)
+    given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaCheck(schema).misfit(given, schema)
+        found = SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
 
 
-def without_nulls(
+def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
@@ -4309,18 +4314,18 @@ def without_nulls(
     schema is a choice, the option that the model chose decides.
     """
     try:
-        return dict(_cleaned(arguments, schema, schema, 0))
+        return dict(_drop_nulls(arguments, schema, schema, 0))
     except _ODD_SCHEMA:
         return dict(arguments)
 
 
-def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
     if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = _held_against(value, node, root)
+    forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_cleaned(one, items, root, depth + 1) for one in value]
+        return [_drop_nulls(one, items, root, depth + 1) for one in value]
     known: dict[str, list[Any]] = {}
     required: set[str] = set()
     for form in forms:
@@ -4328,18 +4333,18 @@ def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaCheck(root)
+    may_be_null = SchemaValidator(root)
     return {
-        name: _cleaned(one, whole.get(name), root, depth + 1)
+        name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in whole
         or name in required
-        or not may_be_null.misfit(None, whole[name])
+        or not may_be_null.error(None, whole[name])
     }
 
 
-def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
     """Return the schemas that apply to a value, each once.
 
     Of a choice, the option that the value fits applies.
@@ -4357,7 +4362,7 @@ def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
 def _parts_of(
     value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    parts = [referred(node, root)] if "$ref" in node else []
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         options = node.get(key)
@@ -4371,8 +4376,8 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    check = SchemaCheck(root, lenient=True)
-    fitting = (option for option in options if not check.misfit(value, option))
+    check = SchemaValidator(root, lenient=True)
+    fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
 
@@ -4418,7 +4423,7 @@ _LOOKS_SECRET = re.compile(
 )
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
     A second call changes nothing. Secrets of fewer than six characters are ignored,
@@ -4428,8 +4433,8 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     if known:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
-    return _replaced(_LOOKS_SECRET, text)
+        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
+    return _redact_pattern(_LOOKS_SECRET, text)
 
 
 def header_secrets(value: str) -> list[str]:
@@ -4440,17 +4445,17 @@ def header_secrets(value: str) -> list[str]:
     return [value, *value.split()[1:]]
 
 
-def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
     Texts of tools, pages and programs get there. A line end in them would fake a line
     of the log, and an escape sequence would act on the terminal that shows it.
     """
-    line = "\\n".join(redacted(text, secrets).splitlines())
+    line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
-def error_place(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
@@ -4464,13 +4469,11 @@ def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape").decode("ascii")
 
 
-def _replaced(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(
-        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
-    )
+def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
 
 
-def _keeping_the_name(found: re.Match[str]) -> str:
+def _keep_name(found: re.Match[str]) -> str:
     """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
@@ -4517,7 +4520,7 @@ class ToolNames:
 
     known: tuple[str, ...] = ()
 
-    def sent(self, name: str) -> str:
+    def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         if _ALLOWED.fullmatch(name):
             return name
@@ -4528,18 +4531,18 @@ class ToolNames:
             if sent not in self.known:
                 return sent
 
-    def original(self, sent: str) -> str:
+    def own_name(self, sent: str) -> str:
         """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
+        return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
         return [self._sent_tool(tool) for tool in tools]
 
     def _sent_tool(self, tool: Item) -> Item:
         if tool.get("type") not in ("function", "custom"):
             return tool
-        return {**tool, "name": self.sent(tool["name"])}
+        return {**tool, "name": self.sent_name(tool["name"])}
 
 
 _MODES = ("auto", "none", "required")
@@ -4566,7 +4569,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") not in _CALLED_BY_NAME
 
 
-def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once; a later one replaces an earlier one.
 
     Functions and custom tools are equal by name, MCP servers by label, all others by
@@ -4590,9 +4593,9 @@ def responses_tool_choice(
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
-        wanted = _wanted_by_name(choice, tools, names)
+        wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _wanted(choice, names)
+        wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
     for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
@@ -4600,7 +4603,7 @@ def responses_tool_choice(
     return wanted
 
 
-def later_choice(choice: object) -> object:
+def next_tool_choice(choice: object) -> object:
     """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
@@ -4661,10 +4664,10 @@ def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     return "type", (kind, tool.get("name")) if kind == "namespace" else kind
 
 
-def _wanted_by_name(
+def _choice_by_name(
     choice: str, tools: Sequence[Item] | None, names: ToolNames | None
 ) -> Item:
-    sent = names.sent(choice) if names else choice
+    sent = names.sent_name(choice) if names else choice
     for tool in tools or ():
         if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
             return {"type": tool["type"], "name": sent}
@@ -4674,7 +4677,7 @@ def _wanted_by_name(
     return {"type": "function", "name": sent}
 
 
-def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -4682,12 +4685,12 @@ def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     if kind in _CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
         listed = wanted.get("tools")
         chosen = listed if isinstance(listed, list) else []
         wanted["tools"] = [
-            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
     return wanted
 
@@ -4718,7 +4721,7 @@ class Origin:
     endpoint: str = ""
     account: str = ""
 
-    def may_read(self, maker: Self) -> bool:
+    def can_decrypt(self, maker: Self) -> bool:
         """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
@@ -4761,7 +4764,7 @@ def remote_name(item: Mapping[str, Any]) -> str:
 
     Open WebUI names the tools of its own MCP servers in the same way.
     """
-    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
@@ -4799,7 +4802,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "mcp_approval_request"
 
 
-def settled(items: Sequence[Item]) -> list[Item]:
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
     An approval that the model has not acted on yet stays, because the next response
@@ -4839,7 +4842,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
     return item.get("approval_request_id") if _is_response(item) else None
 
 
-def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it.
 
     Otherwise calls that ran at the same time would be in the host's order.
@@ -4896,36 +4899,36 @@ _NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
 """Fields that the API requires even if they are null."""
 
 
-def replayed(item: Item) -> Item:
+def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
     Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
-    if is_returned_hosted(item):
+        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+    if is_host_returned(item):
         kept |= _demanded(item)
     return kept
 
 
-def restated(item: Item) -> list[Item]:
+def replay_items(item: Item) -> list[Item]:
     """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
-    return [picture_message(item) if has_picture(item) else replayed(item)]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
-def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in restated(item)]
+    return [told for item in going for told in replay_items(item)]
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
     if is_reasoning(item):
         return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
 def _demanded(item: Item) -> Item:
@@ -4956,7 +4959,7 @@ def _new_id(own: str) -> str:
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
-def _replayed_part(part: Item) -> Item:
+def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
@@ -4976,7 +4979,7 @@ class Approver:
     """
 
     rules: Sequence[tuple[str, Approval]] = ()
-    otherwise: Approval = "auto"
+    default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
     log: Callable[[str], object] = field(default=str, compare=False)
 
@@ -4985,12 +4988,12 @@ class Approver:
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
-        return next(fitting, self.otherwise)
+        return next(fitting, self.default_rule)
 
     @property
     def may_ask(self) -> bool:
         """Whether a person may have to be asked for any tool, known or not."""
-        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
+        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -5011,7 +5014,7 @@ class Approver:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
         except Exception as error:  # nobody could be asked: no approval
-            self.log(f"nobody could be asked about {name}: {error_place(error)}")
+            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
@@ -5035,7 +5038,7 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolResult:
     """The result of a tool.
 
     `output` is for the model: a text, or content parts with pictures. `card` holds what
@@ -5053,7 +5056,7 @@ class CallableTools(Protocol):
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
@@ -5062,10 +5065,10 @@ class CallableTools(Protocol):
         tool.
         """
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; an exception counts as a failure of the tool."""
 
 
@@ -5099,19 +5102,19 @@ class Toolset:
     runs_calls: bool = True
 
 
-def output_of(call: Item, answer: ToolAnswer) -> Item:
+def output_item(call: Item, answer: ToolResult) -> Item:
     """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
-def failed_answer(sentence: str) -> ToolAnswer:
+def tool_error(sentence: str) -> ToolResult:
     """Return the result of a call that failed, with a sentence for the model."""
-    return ToolAnswer(f"Error: {sentence}", failed=True)
+    return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _ReadyCall:
     """A call that may run: its tool and its arguments."""
 
     call_id: str
@@ -5121,21 +5124,21 @@ class _Ready:
 
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
     in another order in the next request. Every call is answered exactly once. Closing
     the generator cancels the running calls.
     """
-    found = [_checked(call, toolset.tools) for call in calls]
+    found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
     slots = asyncio.Semaphore(toolset.limits.at_once)
     tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
     limited = [
         task
         for one, task in zip(found, tasks, strict=True)
-        if not _is_peoples(one, toolset)
+        if not _is_interactive(one, toolset)
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
@@ -5165,7 +5168,7 @@ class _Clock:
             finally:
                 self._end += self._loop.time() - began
 
-    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
@@ -5178,49 +5181,47 @@ class _Clock:
                 return
 
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
     for task in tasks:
         task.cancel()
 
 
-def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
+def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
     """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
-    return failed_answer(
-        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
-    )
+    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
 
 
-def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
+def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         told = "its arguments are not valid JSON. Send them again, whole."
-        return failed_answer(f"{name} was not called: {told}")
+        return tool_error(f"{name} was not called: {told}")
     found = _ready_call(call_id, name, arguments, tools)
-    if isinstance(found, ToolAnswer):
+    if isinstance(found, ToolResult):
         return found
-    meant = tools.meant(name, found.arguments)
+    meant = tools.resolve_call(name, found.arguments)
     if meant is None:
-        return failed_answer(f"{name} was not called: it names no tool to call.")
+        return tool_error(f"{name} was not called: it names no tool to call.")
     return _ready_call(call_id, *meant, tools)
 
 
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
-) -> _Ready | ToolAnswer:
+) -> _ReadyCall | ToolResult:
     """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
-        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
-    complaint = argument_complaint(arguments, schema)
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
-        return failed_answer(f"{name} was not called: {complaint}")
-    return _Ready(call_id, name, without_nulls(arguments, schema))
+        return tool_error(f"{name} was not called: {complaint}")
+    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
 
 
 def _arguments(call: Item) -> object:
@@ -5232,60 +5233,62 @@ def _arguments(call: Item) -> object:
 
 
 async def _answer(
-    found: _Ready | ToolAnswer,
+    found: _ReadyCall | ToolResult,
     toolset: Toolset,
     slots: asyncio.Semaphore,
     clock: _Clock,
-) -> ToolAnswer:
+) -> ToolResult:
     """Run one call within its limits, once it is approved, unless it has a result."""
-    if isinstance(found, ToolAnswer):
+    if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
     asks = approver.rule_for(found.name) == "ask"
     async with clock.question() if asks else nullcontext():
         refusal = await approver.refusal(found.call_id, found.name, found.arguments)
     if refusal is not None:
-        return failed_answer(refusal)
-    if _is_peoples(found, toolset):
-        return await _called(found, toolset, None)
+        return tool_error(refusal)
+    if _is_interactive(found, toolset):
+        return await _call_tool(found, toolset, None)
     async with slots:
-        return await _called(found, toolset, toolset.limits.seconds)
+        return await _call_tool(found, toolset, toolset.limits.seconds)
 
 
-async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
+async def _call_tool(
+    ready: _ReadyCall, toolset: Toolset, seconds: float | None
+) -> ToolResult:
     name = ready.name
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _capped(answer, toolset.limits.characters)
+        return _cap_result(answer, toolset.limits.characters)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
             raise
         if isinstance(error, TimeoutError) and scope.expired():
-            return failed_answer(f"{name} did not finish within {seconds:g} s.")
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
         # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return failed_answer(f"{name} failed. Tell the user, or try another way.")
+        return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
+def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
     """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
-        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
+        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
     parts = [
         (
-            {**part, "text": capped_text(part["text"], characters)}
+            {**part, "text": cap_text(part["text"], characters)}
             if isinstance(part.get("text"), str)
             else part
         )
         for part in output
     ]
-    return ToolAnswer(parts, answer.failed, answer.card)
+    return ToolResult(parts, answer.failed, answer.card)
 
 
-def capped_text(text: str, characters: int) -> str:
+def cap_text(text: str, characters: int) -> str:
     """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
@@ -5298,12 +5301,12 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
-    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
+    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class McpApproval:
     """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
@@ -5320,7 +5323,7 @@ class Consent:
         return told | ({"reason": self.refusal} if self.refusal else {})
 
     @property
-    def output(self) -> list[Item]:
+    def items(self) -> list[Item]:
         """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
@@ -5334,19 +5337,21 @@ class Consent:
         """
         if self.refusal is None:
             return []
-        call, output = self.output
+        call, output = self.items
         return [
             ItemStarted(index, call),
             ItemEnded(index, call),
-            CallAnswered(index + 1, output, failed=True),
+            ToolOutput(index + 1, output, failed=True),
         ]
 
 
-async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
+async def ask_mcp_approvals(
+    requests: Sequence[Item], approver: Approver
+) -> list[McpApproval]:
     """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, otherwise="ask")
+    careful = replace(approver, default_rule="ask")
     return [
-        Consent(
+        McpApproval(
             request,
             await careful.refusal(
                 str(request.get("id")), remote_name(request), _shown_arguments(request)
@@ -5356,15 +5361,15 @@ async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[C
     ]
 
 
-def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
+def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
     """Deny each request without asking anybody."""
-    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
+    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
     """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
-    arguments = typed_object(text)
+    arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
 
 
@@ -5392,42 +5397,42 @@ async def run(
     exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
     the connection and cancels the tools.
     """
-    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
-    so_far = _SoFar()
+    so_far = _RunState()
     while True:
         attempts = Attempts(request, line, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
-        so_far.add_turn(attempts)
+        so_far.add_response(attempts)
         if attempts.ending.is_failure:
-            for answered in so_far.broken_off(attempts.turn.output):
+            for answered in so_far.fail_calls(attempts.response.output):
                 yield answered
             break
         if toolset is None:
             break
-        round_ = _Round(attempts.turn.output, toolset, so_far)
-        if not round_.asks:
+        round_ = _ToolRound(attempts.response.output, toolset, so_far)
+        if not round_.has_work:
             break
         with line.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
-        if so_far.is_last_turn or round_.leaves_calls:
+        if so_far.is_last_response or round_.leaves_calls:
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
-    yield RunEnded(
+    yield RunDone(
         attempts.ending,
         so_far.usage,
-        attempts.turn.usage,
+        attempts.response.usage,
         tuple(so_far.output),
         attempts.trace,
     )
 
 
-class _SoFar:
+class _RunState:
     """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
@@ -5435,26 +5440,26 @@ class _SoFar:
         self.usage: Usage | None = None
         self.rounds = 0
         self.calls = 0
-        self.is_last_turn = False
+        self.is_last_response = False
 
-    def add_turn(self, attempts: Attempts) -> None:
+    def add_response(self, attempts: Attempts) -> None:
         """Add the results of a response."""
-        self.output += attempts.turn.output
-        self.usage = add_usage(self.usage, attempts.turn.usage)
+        self.output += attempts.response.output
+        self.usage = add_usage(self.usage, attempts.response.usage)
 
-    def answered(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
         """Add the output of a call; return its event."""
-        item, index = output_of(call, answer), len(self.output)
+        item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
-        return CallAnswered(index, item, answer.failed, answer.card)
+        return ToolOutput(index, item, answer.failed, answer.card)
 
-    def broken_off(self, output: Sequence[Item]) -> list[CallAnswered]:
+    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
         """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
-        return [self.answered(call, _refused(call, _BROKEN_OFF)) for call in calls]
+        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
-class _Round:
+class _ToolRound:
     """The calls and approval requests of one response; each is answered, in order.
 
     `outputs` are the answers. `was_limited` says whether a limit kept a call from
@@ -5462,7 +5467,7 @@ class _Round:
     """
 
     def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
+        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
     ) -> None:
         calls = [item for item in output if is_call(item)]
         self._calls = calls if toolset.runs_calls else []
@@ -5474,7 +5479,7 @@ class _Round:
         self.was_limited = False
 
     @property
-    def asks(self) -> bool:
+    def has_work(self) -> bool:
         """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
@@ -5484,26 +5489,26 @@ class _Round:
             for event in consent.events(len(self._so_far.output)):
                 yield event
             self.outputs.append(consent.response)
-            self._so_far.output += consent.output
+            self._so_far.output += consent.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
-                yield self._told(call, answer)
+                yield self._add_output(call, answer)
         for call in self._calls[allowed:]:
-            yield self._told(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, self._why()))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
-    def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
-        told = self._so_far.answered(call, answer)
+    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+        told = self._so_far.add_output(call, answer)
         self.outputs.append(told.item)
         return told
 
-    async def _consents(self) -> list[Consent]:
+    async def _consents(self) -> list[McpApproval]:
         if self._is_over:
-            return refused_consents(self.requests, _ROUNDS_USED_UP)
-        return await asked_consents(self.requests, self._toolset.approver)
+            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
+        return await ask_mcp_approvals(self.requests, self._toolset.approver)
 
     @property
     def _is_over(self) -> bool:
@@ -5520,12 +5525,12 @@ class _Round:
         return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
-def _refused(call: Item, why: str) -> ToolAnswer:
-    return failed_answer(f"{call.get('name')} {why}")
+def _refused(call: Item, why: str) -> ToolResult:
+    return tool_error(f"{call.get('name')} {why}")
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _SoFar, round_: _Round
+    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
     """Return the next request: this one, its output, and the outputs of its calls.
 
@@ -5535,10 +5540,10 @@ def _next_request(
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
-    received = given_back(attempts.turn.output, with_reasoning=reasoning)
-    so_far.is_last_turn = round_.was_limited
-    choice = "none" if round_.was_limited else later_choice(request.tool_choice)
-    items = settled([*request.input, *received, *round_.outputs])
+    received = replay_output(attempts.response.output, with_reasoning=reasoning)
+    so_far.is_last_response = round_.was_limited
+    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
@@ -5620,7 +5625,7 @@ def host_event(event: dict[str, Any]) -> Chunk:
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def cited_files(item: Mapping[str, Any]) -> list[Item]:
+def file_citations(item: Mapping[str, Any]) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
@@ -5628,7 +5633,7 @@ def cited_files(item: Mapping[str, Any]) -> list[Item]:
     return list({str(row.get("file_id")): row for row in cited}.values())
 
 
-def addresses_of(text: str, name: str) -> list[str]:
+def container_addresses(text: str, name: str) -> list[str]:
     """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
@@ -5636,14 +5641,14 @@ def addresses_of(text: str, name: str) -> list[str]:
     ]
 
 
-def made_text(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: Mapping[str, Any]) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def text_below(card: Mapping[str, Any]) -> str:
+def file_lines(card: Mapping[str, Any]) -> str:
     """Return the lines for a reader who has already got the text with its own
     addresses.
     """
@@ -5681,7 +5686,7 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may continue as a link or as a tracking parameter."""
 
 
-class HeldText:
+class HoldbackBuffer:
     """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
@@ -5703,18 +5708,18 @@ class HeldText:
         return rest
 
 
-def is_tracked(url: str) -> bool:
+def is_tracked_url(url: str) -> bool:
     """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
-def without_tracking(text: str) -> str:
+def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
-def place_without_tracking(text: str, place: int) -> int:
-    """Return the new position of `place` after `without_tracking`."""
+def strip_tracking_place(text: str, place: int) -> int:
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -5737,7 +5742,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HeldText] = {}
+        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -5751,7 +5756,7 @@ class Citations:
                 return self._grow(event)
             case Cited():
                 self._name(event.annotation)
-            case CallAnswered():
+            case ToolOutput():
                 for key in source_keys(event.card.get("sources", ())):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
             case ItemEnded():
@@ -5769,9 +5774,9 @@ class Citations:
         """Return the text of a finished message as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
-            return made_text(self._linked(content), ended.card)
+            return link_files(self._linked(content), ended.card)
         text = "".join(map(self._shown_part, content_parts(content)))
-        return made_text(text, ended.card)
+        return link_files(text, ended.card)
 
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
@@ -5791,21 +5796,21 @@ class Citations:
     def _grow(self, event: Grew) -> str:
         place = (event.index, event.part)
         before = "" if place in self._growing else self.rest(event.index)
-        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
+        held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
-        return without_tracking(text)
+        return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
+        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         """Return the number for a link; a label with meaning stays in the text."""
-        url, label = without_tracking(link["url"]), link["label"].strip()
+        url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
         if link["open"] or names_site:
@@ -5822,7 +5827,7 @@ class Citations:
         edits: list[_Edit] = [
             (link.start(), link.end(), self._number_of_link(link))
             for link in LINK.finditer(text)
-            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
+            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -5830,7 +5835,7 @@ class Citations:
             is_link = "url" in annotation and any(start in place for place in linked)
             if key and not is_link:
                 edits.append((end, end, f"[{self._number(key)}]"))
-        return without_tracking(_edited(text, edits))
+        return strip_tracking(_apply_edits(text, edits))
 
     def _number(self, key: str) -> int:
         if key not in self._numbers:
@@ -5860,7 +5865,7 @@ def _key(annotation: Item) -> str:
     """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
-            return without_tracking(str(annotation.get("url") or ""))
+            return strip_tracking(str(annotation.get("url") or ""))
         case "file_citation":
             return str(annotation.get("file_id") or annotation.get("filename") or "")
     return ""
@@ -5882,7 +5887,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _edited(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
@@ -5903,19 +5908,19 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
                 annotations.append(_url_citation(annotation, text, before))
-        before += len(without_tracking(text))
+        before += len(strip_tracking(text))
     return annotations
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
     cited: Item = {
-        "url": without_tracking(str(annotation.get("url") or "")),
+        "url": strip_tracking(str(annotation.get("url") or "")),
         "title": str(annotation.get("title") or ""),
     }
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + place_without_tracking(text, place)
+        cited[key] = before + strip_tracking_place(text, place)
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -5923,21 +5928,21 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserMessage:
     """A message that no model wrote: an input message, ready to be sent."""
 
     item: Item
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AssistantText:
     """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolCall:
     """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
@@ -5947,19 +5952,19 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ToolMessage:
     """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
 
 
-Stretch = Said | Answered | Called | Returned
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
-def read_messages(
+def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[Stretch]]:
+) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
     System messages at the beginning are the instructions, in order; later ones stay in
@@ -5973,25 +5978,25 @@ def read_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
+    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
     return instructions, stretches
 
 
-def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
     """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
-            yield Said(_input_message("user", content, detail))
+            yield UserMessage(_input_message("user", content, detail))
         case "system" | "developer":
-            yield Said(_input_message("developer", content, detail))
+            yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
             text = _plain_text(content)
             if text.strip():
-                yield Answered(text)
+                yield AssistantText(text)
             yield from _calls(message.get("tool_calls"))
         case "tool":
-            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
             raise InvalidRequest(
                 "A message of this chat has a role that the Responses API does not "
@@ -5999,16 +6004,16 @@ def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
             )
 
 
-def _calls(tool_calls: object) -> Iterator[Called]:
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in tool_calls if isinstance(tool_calls, list) else ():
         wire = call if isinstance(call, Mapping) else {}
         call_id, function, custom = map(wire.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
-            yield Called(str(call_id), str(function.get("name")), arguments)
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
         elif isinstance(custom, Mapping):
             given = str(custom.get("input") or "")
-            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -6078,8 +6083,8 @@ class Paired:
         return content if isinstance(content, str) else ""
 
 
-def paired_messages(
-    stretches: Sequence[Stretch],
+def pair_messages(
+    stretches: Sequence[ChatPart],
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, Paired]:
@@ -6097,12 +6102,12 @@ def paired_messages(
     return dict(zip(reversed(places), chain, strict=False))
 
 
-def users_places(stretches: Sequence[Stretch]) -> list[int]:
+def users_places(stretches: Sequence[ChatPart]) -> list[int]:
     """Return the places of the user's messages."""
     return [
         place
         for place, stretch in enumerate(stretches)
-        if isinstance(stretch, Said) and stretch.item.get("role") == "user"
+        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
     ]
 
 
@@ -6144,7 +6149,7 @@ _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedText:
     """A piece of text, and the id in the marker before it.
 
     `ulid` is empty for text before the first marker, and behind a removed line of
@@ -6155,7 +6160,7 @@ class Marked:
     text: str
 
 
-def marker(kind: str, ulid: str) -> str:
+def format_marker(kind: str, ulid: str) -> str:
     """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
@@ -6165,27 +6170,27 @@ def has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[Marked]:
+def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
     White space at the ends of a piece comes from the writer or the host, not from the
     model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
-        yield Marked("", text.strip())
+        yield MarkedText("", text.strip())
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:
-            yield Marked(ulid, piece)
+            yield MarkedText(ulid, piece)
         ulid, start = _named(match), match.end()
     piece = text[start:].strip()
     if ulid or piece:
-        yield Marked(ulid, piece)
+        yield MarkedText(ulid, piece)
 
 
-def without_markers(text: str) -> str:
+def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
@@ -6267,12 +6272,12 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
     A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in dead_in(value)}
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
-def dead_in(value: object) -> list[str]:
+def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key lists as dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
@@ -6283,9 +6288,9 @@ def created_in(value: object) -> int:
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
-def _buried(record: Record) -> Record:
+def _invalidated(record: Record) -> Record:
     """Return a record without the items that only their maker can read."""
-    rest = tuple(item for item in record.payload if not is_bound(item))
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
 
@@ -6338,7 +6343,7 @@ _STAYS = ("__v", "dead")
 Values = Mapping[str, Any]
 
 
-def tidied(
+def prune(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
@@ -6357,7 +6362,7 @@ def tidied(
     gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     gone = {key: value for key, value in gone.items() if value != ours[key]}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _pruned(left, most)
+    return gone | _prune_values(left, most)
 
 
 def stored_size(value: object) -> int:
@@ -6378,11 +6383,11 @@ def _without_kept(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _emptied(value: Values) -> dict[str, Any]:
+def _empty_value(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _pruned(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
     """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
@@ -6390,7 +6395,7 @@ def _pruned(values: Values, most: int) -> dict[str, Any]:
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
     oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _emptied):
+    for shrink in (_with_short_outputs, _empty_value):
         for key in oldest:
             if over <= 0:
                 break
@@ -6442,10 +6447,10 @@ def _cut(text: str) -> str:
 
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
 
-REMARK_TYPE = "openai_responses:remark"
+COMMENTARY_TYPE = "openai_responses:remark"
 
 
-def closing_remark(output: Sequence[Item]) -> Item | None:
+def closing_commentary(output: Sequence[Item]) -> Item | None:
     """Return the commentary that is the last output of a run, if there is one.
 
     The same holds for the last response of a run.
@@ -6460,26 +6465,26 @@ def closing_remark(output: Sequence[Item]) -> Item | None:
     return None
 
 
-def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
     """Return the items of a response with the texts that the host returns for them.
 
     `turn` has the shown text of each item; the host does not return that of commentary.
     """
-    closing = closing_remark([item for item, _ in turn])
+    closing = closing_commentary([item for item, _ in turn])
     return [
         (item, "" if is_commentary(item) and item != closing else text)
         for item, text in turn
     ]
 
 
-KEPT_TYPE = "openai_responses:kept"
+RECORD_TYPE = "openai_responses:kept"
 
 
-KEPT_ID = "kept_"
+RECORD_ID = "kept_"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecord:
     """A record to store, `value`, identified by its id.
 
     `index` is the item of the run whose text follows the record, None for the end.
@@ -6491,22 +6496,22 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class TurnDetails:
     """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
-ShownEvent = RunEvent | Kept | Carried
+AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 """The events of a view: those of the run, and those of its records."""
 
 
-_Answer = list[Answered | Called | Returned]
+_Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
 """The number of a chat part, and the position in its text."""
 
 
-def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     """Return all values that are stored in the outputs of a chat's messages.
 
     They have the form of message keys' values, under keys that no message has.
@@ -6518,7 +6523,7 @@ def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_runs(
+def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
     """Return the outputs of the branch that ends at `tip`, grouped by run.
@@ -6538,29 +6543,33 @@ def stored_runs(
     return [run for run in [*runs, _output_of(messages.get(more))] if run]
 
 
-def with_kept(
-    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
-) -> list[Stretch]:
+def restore_from_outputs(
+    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
     Matched from the end, because the host may have left out the oldest messages. A run
     that differs from the stored chat is not changed.
     """
     waiting = list(runs)
-    answers: list[list[Stretch]] = []
-    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+    answers: list[list[ChatPart]] = []
+    for is_said, group in groupby(
+        reversed(stretches), lambda s: isinstance(s, UserMessage)
+    ):
         part = [*group][::-1]
-        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+        answers.insert(0, part if is_said else _merge_output(part, waiting))
     return [stretch for part in answers for stretch in part]
 
 
-def _with_its_run(
-    part: Sequence[Stretch], waiting: list[Sequence[Item]]
-) -> list[Stretch]:
+def _merge_output(
+    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+) -> list[ChatPart]:
     """Return an answer with the markers of its run, which is then removed from the
     list.
     """
-    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    answer: _Answer = [
+        stretch for stretch in part if not isinstance(stretch, UserMessage)
+    ]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
@@ -6580,7 +6589,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
     for item in run:
         if is_call_output(item):
             place = max(place, _behind_output(answer, item))
-        elif item_type(item) == REMARK_TYPE:
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif item_type(item) == "message" and (text := _given_text(item)):
             at = _find_text(answer, place, text)
@@ -6595,7 +6604,7 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, Answered):
+        if isinstance(stretch, AssistantText):
             at = stretch.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
@@ -6604,43 +6613,43 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
     for number, stretch in enumerate(answer):
-        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
     """Return the ids of the calls that are in both."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
 def _with_markers(
     answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
-) -> Iterator[Stretch]:
+) -> Iterator[ChatPart]:
     lines: dict[_Place, str] = {}
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
             continue  # its text is gone
         place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
     for number, stretch in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, Answered):
+        if isinstance(stretch, AssistantText):
             yield _with_lines(stretch, here)
         else:
-            yield from map(Answered, here.values())
+            yield from map(AssistantText, here.values())
             yield stretch
     if last := lines.get((len(answer), 0)):
-        yield Answered(last)
+        yield AssistantText(last)
 
 
-def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
     text = answered.text
     for at in sorted(lines, reverse=True):
         text = text[:at] + lines[at] + text[at:]
-    return Answered(text)
+    return AssistantText(text)
 
 
 def _output_of(message: object) -> list[Item]:
@@ -6656,11 +6665,11 @@ def _given_text(item: Item) -> str:
 
 
 def _is_kept(item: Item) -> bool:
-    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
 
 
 def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(KEPT_ID)
+    return _item_id(item).removeprefix(RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -6672,7 +6681,7 @@ def _item_id(item: Item) -> str:
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class ChunkView:
+class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
     Open calls are for the client; they come at the end. Commentary is shown as
@@ -6689,33 +6698,33 @@ class ChunkView:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
-        self._held = HeldText(OPEN_TRACKING)
+        self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemStarted() if is_commentary(event.item):
                 self._remarks[event.index] = event.item
             case Grew(kind="text" | "refusal"):
-                shown = without_tracking(self._held.feed(event.text))
+                shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
             case Grew(kind="summary" | "reasoning"):
                 yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_picture(event.item):
-                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if has_image(event.item):
+                yield self._chunk({"images": [chat_image(event.item)]})
             case ItemEnded() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemEnded() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
-            case CallAnswered():
+            case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
-            case RunEnded():
+            case RunDone():
                 yield from self._say(self._held.rest())
-                yield from self._say_closing(closing_remark(event.output))
+                yield from self._say_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
@@ -6725,17 +6734,17 @@ class ChunkView:
             yield from self._say(self._gap(event) + shown)
 
     def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
-        rest = without_tracking(self._held.rest())
+        rest = strip_tracking(self._held.rest())
         if event.index in self._remarks:
             self._remarks[event.index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
-        yield from self._say(text_below(event.card))
+        yield from self._say(file_lines(event.card))
 
     def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
         yield from self._say(rest)
-        length = len(without_tracking(message_text(event.item)))
+        length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
         if cited:
             yield self._chunk({"annotations": cited})
@@ -6743,7 +6752,7 @@ class ChunkView:
     def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
         if remark is not None and remark in self._remarks.values():
             gap = "\n\n" if self._length else ""
-            yield from self._say(gap + without_tracking(message_text(remark)))
+            yield from self._say(gap + strip_tracking(message_text(remark)))
 
     def _say(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -6769,7 +6778,7 @@ class ChunkView:
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
-    def _end(self, event: RunEnded) -> Iterator[Chunk]:
+    def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -6782,9 +6791,9 @@ class ChunkView:
             yield {**self._head, "choices": [], "usage": usage}
 
 
-def chat_picture(item: Item) -> dict[str, Any]:
+def chat_image(item: Item) -> dict[str, Any]:
     """Return a picture in the form of Chat Completions."""
-    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
+    return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
@@ -6807,7 +6816,7 @@ _GAP = "\n\n"
 
 
 def completion(
-    ended: RunEnded, completion_id: str, created: int, model: str
+    ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
@@ -6834,7 +6843,7 @@ def completion(
     }
 
 
-def completion_text(ended: RunEnded) -> str:
+def completion_text(ended: RunDone) -> str:
     """Return the text of an answer, with a blank line between its messages.
 
     Commentary is not part of it, unless the run ends with it or has no other text.
@@ -6842,18 +6851,18 @@ def completion_text(ended: RunEnded) -> str:
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
-def _messages(ended: RunEnded) -> list[Item]:
+def _messages(ended: RunDone) -> list[Item]:
     found = [item for item in ended.output if item_type(item) == "message"]
-    closing = closing_remark(ended.output)
+    closing = closing_commentary(ended.output)
     told = [i for i in found if not is_commentary(i) or i == closing]
     return told or found
 
 
 def _clean_text(message: Item) -> str:
-    return without_tracking(message_text(message))
+    return strip_tracking(message_text(message))
 
 
-def _annotations(ended: RunEnded) -> list[Item]:
+def _annotations(ended: RunDone) -> list[Item]:
     annotations: list[Item] = []
     before = 0
     for message in _messages(ended):
@@ -6862,18 +6871,18 @@ def _annotations(ended: RunEnded) -> list[Item]:
     return annotations
 
 
-def _message(ended: RunEnded) -> dict[str, Any]:
+def _message(ended: RunDone) -> dict[str, Any]:
     further = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "images": [chat_image(i) for i in ended.output if has_image(i)],
         "tool_calls": _open_calls(ended),
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
 
 
-def _progress(ended: RunEnded) -> str:
+def _progress(ended: RunDone) -> str:
     """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
@@ -6882,10 +6891,10 @@ def _progress(ended: RunEnded) -> str:
         if is_reasoning(item) or (is_commentary(item) and item not in answer)
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
-    return without_tracking(_GAP.join(texts))
+    return strip_tracking(_GAP.join(texts))
 
 
-def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
     """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
@@ -6901,7 +6910,7 @@ _TURN = "openai_responses.turn"
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedItem:
+class DetailItem:
     """An item as it is sent again.
 
     `shown` is the text that the host has for it, or the length of that text if the
@@ -6914,15 +6923,15 @@ class CarriedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedTurn:
+class DetailTurn:
     """A response as it came back, with its notes."""
 
-    items: tuple[CarriedItem, ...]
+    items: tuple[DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
 
 
-def turn_details(
+def write_details(
     name: str,
     items: Iterable[tuple[Item, str]],
     origin: Origin,
@@ -6936,7 +6945,7 @@ def turn_details(
     entries = [
         _entry(back, shown)
         for item, shown in items
-        for back in given_back([item], with_reasoning=True)
+        for back in replay_output([item], with_reasoning=True)
     ]
     return [
         {**entry, "format": _FORMAT, "turn": name, "index": place}
@@ -6944,7 +6953,7 @@ def turn_details(
     ]
 
 
-def carried_turns(message: Mapping[str, Any]) -> list[CarriedTurn]:
+def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
@@ -6990,26 +6999,26 @@ def _is_entry(entry: object) -> bool:
     return entry.get("type") == _TURN
 
 
-def _turn(entries: Sequence[Item]) -> CarriedTurn:
+def _turn(entries: Sequence[Item]) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
     items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
     notes = head.get("notes")
-    return CarriedTurn(
+    return DetailTurn(
         items,
         read_origin(head.get("origin"), ""),
         notes if isinstance(notes, Mapping) else {},
     )
 
 
-def _carried(entry: Item) -> CarriedItem:
+def _carried(entry: Item) -> DetailItem:
     if entry["type"] == _REASONING:
-        return CarriedItem({**entry["item"], "encrypted_content": entry["data"]})
+        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
     shown = entry.get("shown")
-    return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def with_records(
+def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id."""
@@ -7021,11 +7030,11 @@ def with_records(
 class _Stretch:
     """Items of a response up to a message with shown text, or up to the end."""
 
-    items: tuple[CarriedItem, ...]
+    items: tuple[DetailItem, ...]
     origin: Origin
 
     @property
-    def last(self) -> CarriedItem:
+    def last(self) -> DetailItem:
         return self.items[-1]
 
 
@@ -7043,7 +7052,7 @@ class _Reading:
             is_message = isinstance(message, Mapping)  # else the reader says so
             if is_message and message.get("role") == "user":
                 found += self._rest()
-            turns = carried_turns(message) if is_message else []
+            turns = read_details(message) if is_message else []
             found.append(self._message(message, turns) if turns else message)
         return [*found, *self._rest()]
 
@@ -7054,7 +7063,7 @@ class _Reading:
         return [{"role": "assistant", "content": content}] if content else []
 
     def _message(
-        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
+        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
         """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
@@ -7078,12 +7087,12 @@ class _Reading:
             shown = text_digest(message_text(stretch.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
-        return marker(record.kind, ulid)
+        return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
+def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
     found: list[_Stretch] = []
-    begun: list[CarriedItem] = []
+    begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
@@ -7107,11 +7116,11 @@ def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
     return [*texts, rest] if rest else texts
 
 
-def _shown_length(carried: CarriedItem) -> int:
+def _shown_length(carried: DetailItem) -> int:
     return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
 
 
-def _own_text(carried: CarriedItem, text: str) -> str:
+def _own_text(carried: DetailItem, text: str) -> str:
     """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
@@ -7130,7 +7139,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "code_interpreter_call"
 
 
-def code_card(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: Mapping[str, Any]) -> Item:
     """Return code and its output as the host's own item.
 
     The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
@@ -7144,11 +7153,11 @@ def code_card(item: Mapping[str, Any]) -> Item:
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": code_with_output(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
     }
 
 
-def code_with_output(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
     """Return code as the page draws it, with its output in a block below.
 
     The page draws the code between two fences and does not draw `output` (observed on
@@ -7160,12 +7169,12 @@ def code_with_output(item: Mapping[str, Any], printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
-def without_code(text: str, item: Mapping[str, Any]) -> str | None:
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
     """Return `text` without the part that the host inserted for stored code.
 
     None if there is no such part: somebody has deleted the card.
     """
-    code = code_card(item)["code"]
+    code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
     before, found, after = text.partition(told) if told else (text, "nothing", "")
     return f"{before}{after}".strip() if found else None
@@ -7181,7 +7190,7 @@ _BLOCK = re.compile(
 )
 
 
-def without_old_blocks(text: str) -> str:
+def strip_old_blocks(text: str) -> str:
     """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
@@ -7196,7 +7205,7 @@ _RETURNED_TYPES = frozenset(
 
 
 def build_input(
-    stretches: Iterable[Stretch],
+    stretches: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -7209,11 +7218,11 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[Answered | Called | Returned] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
     for stretch in stretches:
-        if isinstance(stretch, Said):
+        if isinstance(stretch, UserMessage):
             past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else without_tools(past)
+            items += past if with_tools else drop_hosted_tool_items(past)
             items.append(stretch.item)
             run = []
         else:
@@ -7221,12 +7230,12 @@ def build_input(
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
-        picture_message(item) if has_picture(item) else item
-        for item in without_orphans(with_outputs_beside(since_compaction(items)))
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
     ]
 
 
-def output_item(returned: Returned, before: Iterable[Item]) -> Item:
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
     """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
@@ -7239,7 +7248,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[Answered | Called | Returned],
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -7253,7 +7262,9 @@ class _RunHistory:
             if piece.ulid in records
         }
         self._waiting = {
-            ulid: [replayed(item) for item in record.payload if _may_return(item)]
+            ulid: [
+                strip_for_replay(item) for item in record.payload if _may_return(item)
+            ]
             for ulid, record in self._records.items()
         }
         self._ulid_of_call = {
@@ -7274,7 +7285,7 @@ class _RunHistory:
         """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
-                rest = without_code(piece.text, code)
+                rest = remove_code(piece.text, code)
                 if rest is not None:
                     pieces[place] = replace(piece, text=rest)
                     return True
@@ -7285,16 +7296,16 @@ class _RunHistory:
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
-                case Called():
+                case ToolCall():
                     items += self._call(stretch)
-                case Returned():
-                    items.append(output_item(stretch, items))
+                case ToolMessage():
+                    items.append(tool_message_item(stretch, items))
                 case _:
                     for piece in stretch:
                         items += self._piece(piece)
         return items
 
-    def _call(self, call: Called) -> list[Item]:
+    def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
@@ -7304,7 +7315,7 @@ class _RunHistory:
                 return self._allowed(ulid, waiting[: place + 1])
         return [_call_item(call)]
 
-    def _piece(self, piece: Marked) -> list[Item]:
+    def _piece(self, piece: MarkedText) -> list[Item]:
         """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
@@ -7326,15 +7337,15 @@ class _RunHistory:
         if not items:
             return []
         reader = self._reader
-        readable = bool(reader and reader.may_read(self._records[ulid].origin))
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
         return [
             item
             for item in items
-            if not is_bound(item) or (readable and item.get("encrypted_content"))
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
         ]
 
 
-def _call_item(call: Called) -> Item:
+def _call_item(call: ToolCall) -> Item:
     """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
@@ -7344,17 +7355,17 @@ def _call_item(call: Called) -> Item:
 
 
 def _split(
-    stretch: Answered | Called | Returned,
-) -> list[Marked] | Called | Returned:
-    if isinstance(stretch, Answered):
-        return list(split_at_markers(without_old_blocks(stretch.text)))
+    stretch: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(stretch, AssistantText):
+        return list(split_at_markers(strip_old_blocks(stretch.text)))
     return stretch
 
 
 def _may_return(item: Item) -> bool:
     """Say whether a stored item can be part of a later request."""
     known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_picture(item)
+    return known or has_image(item)
 
 
 def _is_answer(item: Item) -> bool:
@@ -7442,7 +7453,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 def _clean(content: object) -> object:
     if isinstance(content, str):
-        return without_markers(content)
+        return strip_markers(content)
     if not isinstance(content, list):
         return content
     return [_clean_part(part) for part in content]
@@ -7450,14 +7461,14 @@ def _clean(content: object) -> object:
 
 def _clean_part(part: object) -> object:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_markers(part["text"])}
+        return {**part, "text": strip_markers(part["text"])}
     return part
 
 
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
-def call_card(item: Item) -> Item:
+def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument.
 
     The host would leave a call without a status out of the next turn.
@@ -7469,7 +7480,7 @@ def call_card(item: Item) -> Item:
     return shown
 
 
-def output_card(event: CallAnswered) -> Item:
+def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
     output = event.item["output"]
     parts = [{"type": "input_text", "text": output}]
@@ -7480,13 +7491,13 @@ def output_card(event: CallAnswered) -> Item:
     return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
 
 
-def broken_off_card(call_id: object) -> Item:
+def broken_off_host_item(call_id: object) -> Item:
     """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
-def begun_card(item: Item) -> Item:
+def begun_host_item(item: Item) -> Item:
     """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
@@ -7496,11 +7507,11 @@ def begun_card(item: Item) -> Item:
             begun |= {"summary": []}
             begun.pop("content", None)
         case "function_call" | "custom_tool_call":
-            begun = {**call_card(begun), "arguments": ""}
+            begun = {**call_host_item(begun), "arguments": ""}
     return begun
 
 
-def message_card(item: Item, text: str) -> Item:
+def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text; refusals are shown as well."""
     return {
         **item,
@@ -7511,7 +7522,7 @@ def message_card(item: Item, text: str) -> Item:
     }
 
 
-def reasoning_card(item: Item, seconds: int) -> Item:
+def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
@@ -7552,7 +7563,7 @@ _DELTA_TYPES: Mapping[str, str] = {
 }
 
 
-class ShownItems:
+class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
@@ -7578,8 +7589,8 @@ class ShownItems:
     def add_marker(self, marker: str) -> Iterator[Chunk]:
         """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self.begin(begun_card(item))
+        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
@@ -7598,7 +7609,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 class OpenCalls:
     """Closes the cards of one run's calls."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
@@ -7607,41 +7618,43 @@ class OpenCalls:
         """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
-    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
+    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
-        yield from self._shown.add(output_card(event))
+        yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
-            yield from self._shown.add(broken_off_card(call_id))
+            yield from self._shown.add(broken_off_host_item(call_id))
         self._places = {}
 
     def _closed(self, place: int, status: str) -> Chunk:
         return self._shown.end(place, {**self._shown.items[place], "status": status})
 
 
-class KeptCards:
+class RecordItems:
     """Puts records into one message's output."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
         self._carried_to = 0
 
-    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+    def render(
+        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    ) -> Iterator[Chunk]:
         """Yield the events that store a record; `places` are those of the items."""
-        if isinstance(event, Kept):
+        if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
-    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
         """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
@@ -7651,10 +7664,10 @@ class KeptCards:
         found = places.get(-1 if kept.index is None else kept.index)
         before = "" if found is None else items[found].get("id") or ""
         self._places[kept.ulid] = len(items)
-        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
-    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
         """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
@@ -7668,12 +7681,12 @@ class KeptCards:
 # ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
 
 
-class Remarks:
-    """Shows the commentary of one run; `places` are those of its items, by index."""
+class Commentary:
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
-    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+    def __init__(self, shown: OutputItems, citations: Citations) -> None:
         """Take the list of items, and the numbering of sources."""
-        self.places: dict[int, int] = {}
+        self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
         self._quoted: dict[int, str] = {}
@@ -7681,15 +7694,15 @@ class Remarks:
         self._ended: dict[int, tuple[Item, str]] = {}
         self._markers: dict[int, tuple[int, str]] = {}
 
-    def show(
+    def render(
         self, event: ItemStarted | Grew | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
         """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemStarted():
-                self.places[event.index] = len(self._shown.items)
+                self.indexes[event.index] = len(self._shown.items)
                 self._quoted[event.index] = ""
-                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
             case Grew():
                 yield from self._grow(event.index, self._citations.feed(event))
             case ItemEnded():
@@ -7697,10 +7710,10 @@ class Remarks:
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
         """Yield text that was held back, and commentary that is the answer."""
-        for index in self.places.keys() - self._ended.keys():
+        for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
-        closing = closing_remark(output)
+        closing = closing_commentary(output)
         for index, (item, text) in self._ended.items():
             if item == closing:
                 yield from self._become_answer(index, text)
@@ -7714,7 +7727,7 @@ class Remarks:
         """
         if not text:
             return
-        place, before = self.places[index], self._quoted[index]
+        place, before = self.indexes[index], self._quoted[index]
         more = text.replace("\n", "\n> ") if before else _quotation(text)
         self._quoted[index] = before + more
         if len(before + more) < 2 * self._stored.get(index, 0):
@@ -7724,40 +7737,40 @@ class Remarks:
 
     def _whole(self, index: int, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
-        place, quoted = self.places[index], self._quoted[index]
+        place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
-            place, _remark_card(self._shown.items[place], quoted, status)
+            place, _commentary_item(self._shown.items[place], quoted, status)
         )
 
     def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
         self._citations.feed(event)
         text = self._citations.shown_text(event)
         self._ended[event.index] = (event.item, text)
-        card = _remark_card(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.places[event.index], card)
+        card = _commentary_item(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.indexes[event.index], card)
         if marker:
             self._markers[event.index] = (len(self._shown.items), marker)
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
         """Yield the commentary as a message, behind its marker if it has one."""
-        place = self.places[index]
+        place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
-            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            yield self._shown.end(place, _commentary_item(item, "", "completed"))
             place, marker = self._markers[index]
             item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
 
 
 def _quotation(text: str) -> str:
     return "> " + text.replace("\n", "\n> ") if text else ""
 
 
-def _remark_card(item: Item, text: str, status: str) -> Item:
+def _commentary_item(item: Item, text: str, status: str) -> Item:
     content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
     return {**head, "status": status, "content": content}
 
 
@@ -7768,21 +7781,21 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class PictureCard:
+class ImageHostItem:
     """Shows one picture."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the picture."""
         match event:
             case ItemStarted():
                 yield status_chunk("Drawing a picture")
             case Pictured():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(picture_url(sketch))])
+                yield _on_the_page(self._shown, [_file(image_url(sketch))])
             case ItemEnded():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -7805,7 +7818,7 @@ class PictureCard:
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
+def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
     If a message has several, the page would show only the last one, although the host
@@ -7820,7 +7833,7 @@ def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
         yield _on_the_page(shown, [])
 
 
-def _on_the_page(shown: ShownItems, more: list[Item]) -> Chunk:
+def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
     """Return the chunk that shows files on the page only.
 
     It has no choice: otherwise the host would send the pictures to the page twice
@@ -7843,21 +7856,21 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class CodeCard:
+class CodeHostItem:
     """Shows one piece of code, its output and its pictures."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the code."""
         match event:
             case ItemStarted():
                 card = {
-                    **code_card({**event.item, "code": ""}),
+                    **code_host_item({**event.item, "code": ""}),
                     "status": "in_progress",
                 }
                 yield self._shown.begin(card)
@@ -7865,16 +7878,16 @@ class CodeCard:
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemEnded():
-                yield self._shown.end(self._place, code_card(event.item))
+                yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
                 begun = self._shown.items[self._place]
-                code = code_with_output({"code": "".join(self._code)}, _BROKEN_CODE)
+                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 broken = {**begun, "status": "incomplete", "code": code}
                 yield self._shown.end(self._place, broken)
 
 
-def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
+def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
     """Yield an invisible item if code would be the last item of a run.
 
     In its older mode of tools the host would take the code for a request to run it, and
@@ -7887,26 +7900,26 @@ def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
         )
 
 
-class SearchCard:
+class SearchHostItem:
     """Shows one search."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the search."""
         match event:
             case ItemStarted():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
             case ItemEnded():
                 yield self._shown.end(self._place, _card(event.item))
-                pages = map(without_tracking, searched_pages(event.item))
+                pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
                 if unique:
-                    yield pages_chunk(searched_queries(event.item), unique)
-            case RunEnded():
+                    yield pages_chunk(search_queries(event.item), unique)
+            case RunDone():
                 card = {**self._shown.items[self._place], "status": "incomplete"}
                 yield self._shown.end(self._place, card)
 
@@ -7920,7 +7933,7 @@ def _card(item: Item) -> Item:
     if isinstance(action, dict):
         rest = {k: v for k, v in action.items() if k != "sources"}
         if isinstance(rest.get("url"), str):
-            rest["url"] = without_tracking(rest["url"])
+            rest["url"] = strip_tracking(rest["url"])
         shown["action"] = rest
     return shown
 
@@ -7928,15 +7941,15 @@ def _card(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class RemoteCallCard:
+class McpCallHostItem:
     """Shows one call of a remote server."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the call."""
         match event:
             case ItemStarted():
@@ -7948,24 +7961,24 @@ class RemoteCallCard:
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
                 yield self._shown.end(self._place, _remote_card(event.item, status))
-                answer = CallAnswered(event.index, remote_output(event.item), failed)
-                yield from self._shown.add(output_card(answer))
-            case RunEnded():
+                answer = ToolOutput(event.index, remote_output(event.item), failed)
+                yield from self._shown.add(output_host_item(answer))
+            case RunDone():
                 call = self._shown.items[self._place]
                 yield self._shown.end(self._place, {**call, "status": "incomplete"})
                 unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = CallAnswered(self._place, unknown, failed=True)
-                yield from self._shown.add(output_card(answer))
+                answer = ToolOutput(self._place, unknown, failed=True)
+                yield from self._shown.add(output_host_item(answer))
 
 
-class RemoteListCard:
+class McpListHostItem:
     """Shows in a status line that a server was asked for its tools."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items, which a status line does not need."""
         del shown
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield a status line when the server has answered or failed."""
         if isinstance(event, ItemEnded):
             yield status_chunk(_list_sentence(event.item))
@@ -7983,24 +7996,24 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-class HostedCard(Protocol):
+class HostedItem(Protocol):
     """Shows one item.
 
     It gets the item's own events, from its start to its end, and the end of the run if
     that comes first.
     """
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event."""
 
 
-HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
-    "web_search_call": SearchCard,
-    "file_search_call": SearchCard,
-    "mcp_call": RemoteCallCard,
-    "mcp_list_tools": RemoteListCard,
-    "code_interpreter_call": CodeCard,
-    "image_generation_call": PictureCard,
+HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
+    "web_search_call": SearchHostItem,
+    "file_search_call": SearchHostItem,
+    "mcp_call": McpCallHostItem,
+    "mcp_list_tools": McpListHostItem,
+    "code_interpreter_call": CodeHostItem,
+    "image_generation_call": ImageHostItem,
 }
 """Cards by the type of the item; an item without a card is not shown."""
 
@@ -8008,7 +8021,7 @@ HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def closing_line(seconds: float, ended: RunEnded) -> str:
+def closing_line(seconds: float, ended: RunDone) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
@@ -8039,7 +8052,7 @@ def _money(dollars: float) -> str:
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
-class NativeView:
+class NativeRenderer:
     """Shows one run."""
 
     def __init__(
@@ -8058,11 +8071,11 @@ class NativeView:
         self._now = now
         self._began = now()
         self._citations = Citations(known)
-        self._shown = ShownItems()
-        self._remarks = Remarks(self._shown, self._citations)
+        self._shown = OutputItems()
+        self._remarks = Commentary(self._shown, self._citations)
         self._calls = OpenCalls(self._shown)
-        self._kept = KeptCards(self._shown)
-        self._cards: dict[int, HostedCard] = {}
+        self._kept = RecordItems(self._shown)
+        self._cards: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
@@ -8077,7 +8090,7 @@ class NativeView:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
         `marker` comes before the growing text, after commentary that ended, or alone at
@@ -8095,11 +8108,11 @@ class NativeView:
                 yield from self._sources(ended=False)
             case ItemStarted() | Grew() | Pictured() | ItemEnded():
                 yield from self._hosted(event, marker)
-            case CallAnswered():
+            case ToolOutput():
                 yield from self._answered(event)
-            case Noted() | Kept() | Carried():
+            case Status() | StoredRecord() | TurnDetails():
                 yield from self._beside(event)
-            case RunEnded():
+            case RunDone():
                 yield from self._end_run(event, marker)
 
     def _hosted(
@@ -8108,30 +8121,30 @@ class NativeView:
         """Yield what the card of a hosted item, or of commentary, makes of an event."""
         begins = isinstance(event, ItemStarted) and is_commentary(event.item)
         if not isinstance(event, Pictured) and (
-            begins or event.index in self._remarks.places
+            begins or event.index in self._remarks.indexes
         ):
-            yield from self._remarks.show(event, marker)
+            yield from self._remarks.render(event, marker)
             yield from self._after_item(event)
             return
         if isinstance(event, ItemStarted):
             kind = item_type(event.item)
-            if kind in HOSTED_CARDS:
-                self._cards[event.index] = HOSTED_CARDS[kind](self._shown)
+            if kind in HOSTED_ITEMS:
+                self._cards[event.index] = HOSTED_ITEMS[kind](self._shown)
         card = self._cards.get(event.index)
         if isinstance(event, ItemEnded):
             self._cards.pop(event.index, None)
         if card:
-            yield from card.show(event)
+            yield from card.render(event)
 
-    def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
+    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
         """Yield chunks for events that are not items of the run."""
-        if isinstance(event, Noted):
+        if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
-            places = self._places | self._remarks.places
-            yield from self._kept.show(event, places)
+            places = self._places | self._remarks.indexes
+            yield from self._kept.render(event, places)
 
-    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
         yield from self._calls.answer(event)
         yield from self._sources(ended=True)  # before the numbers that follow
         self._citations.feed(event)
@@ -8142,9 +8155,9 @@ class NativeView:
         for source in self._citations.sources(ended=ended):
             yield host_event({"type": "source", "data": source})
 
-    def _end_run(self, event: RunEnded, marker: str) -> Iterator[Chunk]:
+    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
         for card in self._cards.values():
-            yield from card.show(event)
+            yield from card.render(event)
         for index, place in self._places.items():
             yield from self._more_text(place, self._citations.rest(index))
         yield from self._remarks.end_run(event.output)
@@ -8164,7 +8177,7 @@ class NativeView:
         self._started[event.index] = self._now()
         if is_call(event.item):
             self._calls.note(event.item, place)
-        return self._shown.begin(begun_card(event.item))
+        return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
         if marker:
@@ -8196,12 +8209,12 @@ class NativeView:
                 yield from self._more_text(place, self._citations.feed(event))
                 text = self._citations.shown_text(event)
                 marker = self._markers.get(event.index, "")
-                item = message_card(event.item, marker + text)
+                item = message_host_item(event.item, marker + text)
             case "reasoning":
                 seconds = self._now() - self._started[event.index]
-                item = reasoning_card(event.item, round(seconds))
+                item = reasoning_host_item(event.item, round(seconds))
             case _:
-                item = call_card(event.item)
+                item = call_host_item(event.item)
         yield self._shown.end(place, item)
         yield from self._after_item(event)
 
@@ -8216,7 +8229,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
+def _end_of_run(event: RunDone) -> Iterator[Chunk]:
     if event.usage:
         usage = host_usage(event.usage, event.last_usage, event.cost)
         yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
@@ -12121,7 +12134,7 @@ def read_policy_overrides(text: str) -> dict[str, str]:
     """Return what overrides change, by key; keys that nobody knows are left out."""
     if not text.strip():
         return {}
-    given = typed_object(text)
+    given = parse_json_object(text)
     if given is None:
         return {"extra_policy": text}
     return {key: given[key] for key in (*TAGS, "extra_policy") if _says(given.get(key))}
@@ -12204,7 +12217,7 @@ class Generation:
     is_final: bool
     tool_calls: tuple[Item, ...] = ()
     text_content: str = ""
-    ended: RunEnded = field(kw_only=True)
+    ended: RunDone = field(kw_only=True)
 
 
 class Provider(Protocol):
@@ -12623,7 +12636,7 @@ def metadata_keys(metadata: Metadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def picture_chunks(event: CallAnswered) -> Iterator[Chunk]:
+def picture_chunks(event: ToolOutput) -> Iterator[Chunk]:
     """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -12967,9 +12980,9 @@ class Thoughts:
                 yield from self._messages[event.index].end(event.item)
             case Cited() if event.index in self._messages:
                 pass  # the ended item has it again
-            case Noted():
+            case Status():
                 yield event
-            case TurnEnded() | RunEnded():
+            case ResponseDone() | RunDone():
                 yield from self._close()
                 yield event
             case _:
@@ -12994,7 +13007,7 @@ class Thoughts:
         )
 
     def _show_other(
-        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | CallAnswered
+        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | ToolOutput
     ) -> Iterator[RunEvent]:
         """Yield an event of anything but a message, at its place."""
         if isinstance(event, ItemStarted) and is_call(event.item):
@@ -13074,10 +13087,10 @@ class PlainView:
         self, completion_id: str, created: int, model: str, emits_thoughts: bool
     ) -> None:
         """Take what every chunk repeats."""
-        self._chunks = ChunkView(completion_id, created, model)
+        self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = Thoughts(emits=emits_thoughts)
         self._items: dict[int, Item] = {}
-        self._ended = RunEnded(CUT)
+        self._ended = RunDone(CUT)
         self._metadata: Metadata | None = None
         self._head = {
             "id": completion_id,
@@ -13098,8 +13111,8 @@ class PlainView:
             case _ if not isinstance(event, OwnEvent):
                 for shown in self._thoughts.show(event):
                     self._collect(shown)
-                    yield from self._chunks.show(shown)
-                if isinstance(event, CallAnswered):
+                    yield from self._chunks.render(shown)
+                if isinstance(event, ToolOutput):
                     for chunk in picture_chunks(event):
                         yield {**self._head, **chunk}
 
@@ -13111,9 +13124,9 @@ class PlainView:
 
     def _collect(self, shown: RunEvent) -> None:
         match shown:
-            case ItemEnded() | CallAnswered():
+            case ItemEnded() | ToolOutput():
                 self._items[shown.index] = shown.item
-            case RunEnded():
+            case RunDone():
                 self._ended = shown
 
 
@@ -13143,7 +13156,7 @@ class AgentLog:
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
-        _LOGGER.log(level, "%s %s", self.run_id, redacted_line(text, self._secrets))
+        _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
         """Return a sentence with the id under which the log has this answer."""
@@ -13275,7 +13288,7 @@ def sealed_values(typed: str) -> str:
 
     The names stay legible, so that an administrator can see what is set.
     """
-    given = typed_object(typed)
+    given = parse_json_object(typed)
     if given is None:
         return sealed(typed)
     return json.dumps(
@@ -13756,7 +13769,7 @@ def emits_thoughts(question: Question) -> bool:
     return read_bool("emit_intermediate_thoughts", given)
 
 
-def endpoint_of(valves: Valves) -> Endpoint:
+def build_endpoint(valves: Valves) -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
     key = revealed(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
@@ -13780,7 +13793,7 @@ def endpoint_of(valves: Valves) -> Endpoint:
     )
 
 
-def secrets_of(endpoint: Endpoint) -> list[str]:
+def valve_secrets(endpoint: Endpoint) -> list[str]:
     """Return the texts that must be in no line of the log."""
     secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
     for value in endpoint.extra_headers.values():
@@ -13790,7 +13803,7 @@ def secrets_of(endpoint: Endpoint) -> list[str]:
 
 def _headers(stored: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    given = typed_texts(revealed(stored, "EXTRA_HEADERS"))
+    given = parse_string_map(revealed(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: revealed(v, "EXTRA_HEADERS") for name, v in given.items()}
     raise InvalidRequest(
@@ -13872,9 +13885,7 @@ class Guard:
             arguments = parsed_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = _option_misfit(arguments, schema) or argument_complaint(
-            arguments, schema
-        )
+        misfit = _option_misfit(arguments, schema) or argument_error(arguments, schema)
         if misfit:
             return f"tool arguments validation error: {misfit}"
         return REPEATED if self.has_failed(name, arguments) else None
@@ -13900,7 +13911,7 @@ class Guard:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return what two calls have in common that are the same."""
-        given = without_nulls(arguments, self._schemas(name) or {})
+        given = drop_optional_nulls(arguments, self._schemas(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
@@ -13919,20 +13930,20 @@ class GuardedTools:
         """Return the schema of a tool's arguments."""
         return self._tools.parameters(name)
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the tool that a call is for."""
-        return self._tools.meant(name, arguments)
+        return self._tools.resolve_call(name, arguments)
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        return self._tools.waits_for_people(name)
+        return self._tools.is_interactive(name)
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""
         if self._guard.has_failed(name, arguments):
-            return ToolAnswer(REPEATED, failed=True)
+            return ToolResult(REPEATED, failed=True)
         succeeded = False
         try:
             answer = await self._tools.call(name, arguments)
@@ -13942,7 +13953,7 @@ class GuardedTools:
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
                 raise
             self._log(f"the tool {name} raised {type(error).__name__}: {error}")
-            return ToolAnswer(FAILED, failed=True)
+            return ToolResult(FAILED, failed=True)
         finally:
             if not succeeded:
                 self._guard.note_failure(name, arguments)
@@ -14196,7 +14207,7 @@ def read_answers(messages: Iterable[Message]) -> dict[str, bool]:
     for message in messages:
         for call in filter(_is_ours, tool_calls_of(message)):
             asked[str(call["id"])] = _asked_ids(call)
-        told = typed_object(message.get("content")) or {}
+        told = parse_json_object(message.get("content")) or {}
         given = told.get("answers") if told.get("status") == "answered" else None
         chosen = given if isinstance(given, Mapping) else {}
         for one in asked.pop(str(message.get("tool_call_id")), ()):
@@ -14272,7 +14283,7 @@ def _is_ours(call: Mapping[str, Any]) -> bool:
 def _asked_ids(call: Mapping[str, Any]) -> list[str]:
     function = call.get("function")
     given = function.get("arguments") if isinstance(function, Mapping) else None
-    questions = (typed_object(given) or {}).get("questions")
+    questions = (parse_json_object(given) or {}).get("questions")
     rows = questions if isinstance(questions, list) else []
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
@@ -14411,9 +14422,9 @@ def meant_call(call: Item) -> Item:
     """
     if call.get("name") != DISPATCHER:
         return call
-    given = typed_object(call.get("arguments")) or {}
+    given = parse_json_object(call.get("arguments")) or {}
     name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _DISPATCH_KEYS or typed_object(params) is None:
+    if given.keys() != _DISPATCH_KEYS or parse_json_object(params) is None:
         return call
     return (
         {**call, "name": name, "arguments": params} if isinstance(name, str) else call
@@ -14542,7 +14553,7 @@ ReadFile = Callable[[str], bytes]
 """Gives the bytes of a file that a tool names; raises InvalidRequest."""
 
 
-def tool_answer(result: object, read_file: ReadFile) -> ToolAnswer:
+def tool_answer(result: object, read_file: ReadFile) -> ToolResult:
     """Return the answer for what a tool returned.
 
     Raises InvalidRequest for a file that may not be read, and for one that is none.
@@ -14553,13 +14564,13 @@ def tool_answer(result: object, read_file: ReadFile) -> ToolAnswer:
     parts = _known_parts(content)
     if not parts:
         text = result if isinstance(result, str) else _response(result)
-        return ToolAnswer(text, failed)
+        return ToolResult(text, failed)
     told = [_told_part(part, read_file) for part in parts]
     images = [one.image for one in told if one.image]
     files = [one.file for one in told if one.file]
     card = {"images": images, "files": files}
     text = "\n".join(one.text for one in told)
-    return ToolAnswer(text, failed, {k: v for k, v in card.items() if v})
+    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
 
 
 def _known_parts(value: object) -> list[Mapping[str, Any]]:
@@ -14655,23 +14666,23 @@ class PortTools:
         tool = self._tools.get(name)
         return None if tool is None else tool.args
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the call itself: no tool stands for another."""
         return name, arguments
 
-    def waits_for_people(self, _name: str) -> bool:
+    def is_interactive(self, _name: str) -> bool:
         """Say that no tool's time is a person's."""
         return False
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
             return tool_answer(result, self._read_file)
         except InvalidRequest as refused:
-            return ToolAnswer(f"tool invoke error: {refused}", failed=True)
+            return ToolResult(f"tool invoke error: {refused}", failed=True)
 
 
 def tool_spec(tool: Tool) -> Item:
@@ -14726,7 +14737,7 @@ class Earlier:
 def read_earlier(messages: Sequence[Message]) -> Earlier:
     """Return what the messages since the user's last one tell."""
     run = _since_last_turn(messages)
-    turns = [turn for message in run for turn in carried_turns(message)]
+    turns = [turn for message in run for turn in read_details(message)]
     answers = read_answers(run)
     left = without_questions(run)
     outputs = _outputs(left)
@@ -14746,7 +14757,7 @@ def read_earlier(messages: Sequence[Message]) -> Earlier:
 
 def settled_in_chat(messages: Sequence[Message]) -> Style | None:
     """Return the style of policies that this chat began with, where it is known."""
-    turns = (turn for message in messages for turn in carried_turns(message))
+    turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[Style, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for said in noted for style in styles if style == said), None)
@@ -14767,7 +14778,7 @@ def _outputs(messages: Sequence[Message]) -> dict[str, str]:
 
 
 def _open_turn(
-    turns: Sequence[CarriedTurn],
+    turns: Sequence[DetailTurn],
     outputs: Mapping[str, str],
     answers: Mapping[str, bool],
 ) -> tuple[Item, ...]:
@@ -14778,14 +14789,14 @@ def _open_turn(
     return items if answers and calls and not answered else ()
 
 
-def _usage_of(turns: Sequence[CarriedTurn]) -> Usage | None:
+def _usage_of(turns: Sequence[DetailTurn]) -> Usage | None:
     usage: Usage | None = None
     for turn in turns:
         usage = add_usage(usage, read_noted_usage(turn.notes.get("usage")))
     return usage
 
 
-def _seconds_of(turn: CarriedTurn) -> float:
+def _seconds_of(turn: DetailTurn) -> float:
     seconds = turn.notes.get("seconds")
     return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
 
@@ -14802,7 +14813,7 @@ def _failed_in(
             yield {"name": function.get("name"), "arguments": function.get("arguments")}
 
 
-def _noted_failures(turns: Sequence[CarriedTurn]) -> Iterator[Item]:
+def _noted_failures(turns: Sequence[DetailTurn]) -> Iterator[Item]:
     for turn in turns:
         noted = turn.notes.get("failed")
         for call in noted if isinstance(noted, list) else ():
@@ -14816,7 +14827,7 @@ def _is_failure(text: str) -> bool:
     lowered = text.strip().lower()
     if lowered.startswith(_HOSTS_FAILURES):
         return not lowered.startswith(_NO_FAILURES)
-    return list(typed_object(text) or ()) == ["error"]
+    return list(parse_json_object(text) or ()) == ["error"]
 
 
 # ==== gpt5_agent.preparation: A question to the agent -> what its first round needs.
@@ -14896,17 +14907,17 @@ def _history(
     An answer whose calls are still open stands at the end: it goes on from there.
     """
     closed = _without_last_turn(messages) if earlier.open_turn else messages
-    marked, records = with_records(without_questions(closed))
-    said, stretches = read_messages(marked)
+    marked, records = restore_from_details(without_questions(closed))
+    said, stretches = parse_messages(marked)
     items = build_input(stretches, records, reader)
     maker = earlier.open_origin
-    readable = maker is not None and reader.may_read(maker)
-    return said, [*items, *given_back(earlier.open_turn, with_reasoning=readable)]
+    readable = maker is not None and reader.can_decrypt(maker)
+    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
 
 
 def _without_last_turn(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without what the last that carries a turn carries."""
-    carriers = [place for place, one in enumerate(messages) if carried_turns(one)]
+    carriers = [place for place, one in enumerate(messages) if read_details(one)]
     last = messages[carriers[-1]]
     bare = {k: v for k, v in last.items() if k != "reasoning_details"}
     return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
@@ -14951,17 +14962,17 @@ def _offer(asked: AgentAsked) -> _Offer:
     ours = responses_tools([tool_spec(tool) for tool in asked.own.tools])
     functions = [
         tool
-        for tool in merged_tools(hosts, ours)
+        for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    tools = names.sent_tools(functions)
+    tools = names.rename_tools(functions)
     choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
     return _Offer(tools, names, choice if tools else None)
 
 
 def _host_schemas(offer: _Offer, own: PortTools) -> dict[str, Mapping[str, Any]]:
-    named = ((offer.names.original(str(one["name"])), one) for one in offer.tools)
+    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
     return {
         name: tool.get("parameters") or {}
         for name, tool in named
@@ -14992,7 +15003,7 @@ class SortedCalls:
     """
 
     calls: tuple[Item, ...]
-    refused: Mapping[str, ToolAnswer]
+    refused: Mapping[str, ToolResult]
     left: frozenset[str]
     questions: tuple[Item, ...] = ()
 
@@ -15037,11 +15048,11 @@ class Calling:
 
         Nobody is asked about a call that cannot be made.
         """
-        refused: dict[str, ToolAnswer] = {}
+        refused: dict[str, ToolResult] = {}
         for call in calls:
             why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
             if why:
-                refused[call["call_id"]] = ToolAnswer(why, failed=True)
+                refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
         judged = [self._judged(call) for call in open_calls]
         questions = [call for call in judged if self._must_ask(call)]
@@ -15054,13 +15065,13 @@ class Calling:
                 call["call_id"], call["name"], parsed_arguments(call)
             )
             if why:
-                refused[call["call_id"]] = failed_answer(why)
+                refused[call["call_id"]] = tool_error(why)
         ids = frozenset(call["call_id"] for call in left) - refused.keys()
         return SortedCalls(tuple(calls), refused, ids)
 
     async def answers(
         self, found: SortedCalls
-    ) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+    ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
         """Yield the calls that are answered here with their answers, in their order."""
         made = [call for call in found.ours if call["call_id"] not in found.refused]
         async with aclosing(run_calls(made, self._toolset())) as running:
@@ -15132,15 +15143,15 @@ class Transcript:
     def add_answer(self, items: Sequence[Item]) -> None:
         """Add what the model answered."""
         self.output += items
-        self.history += given_back(items, with_reasoning=True)
+        self.history += replay_output(items, with_reasoning=True)
 
-    def add_output(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
         """Add the output of a call; return the event of it."""
-        item = output_of(call, answer)
+        item = output_item(call, answer)
         self.output.append(item)
         self.history.append(item)
         self.next_index += 1
-        return CallAnswered(self.next_index - 1, item, answer.failed, answer.card)
+        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
     def shown_call(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
         """Return the events of a call that no answer of this run brought."""
@@ -15240,11 +15251,11 @@ class SoundEvents:
                     self.held += [sound] if sound else []
                 elif sound:
                     yield sound
-            case CallAnswered():
+            case ToolOutput():
                 moved_answer = replace(event, index=self._first + event.index)
                 self.next_index = max(self.next_index, moved_answer.index + 1)
                 yield moved_answer
-            case TurnEnded() if self.held:
+            case ResponseDone() if self.held:
                 self.held.append(event)
             case _:
                 yield event
@@ -15321,20 +15332,18 @@ class Agent:
         )
         self._goes_on = True
         self._round_began = 0.0
-        self._ended = RunEnded(COMPLETED)
+        self._ended = RunDone(COMPLETED)
 
-    def ended(self) -> RunEnded:
+    def ended(self) -> RunDone:
         """Return how the run ended, with all that came of it."""
         ledger, last = self._ledger, self._ended
         output = tuple(self._transcript.output)
-        return RunEnded(
-            last.ending, ledger.usage, ledger.last_usage, output, last.trace
-        )
+        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
 
     async def rounds(self) -> AsyncGenerator[AgentEvent, None]:
         """Go round after round; yield what happens."""
         if self._prepared.note:
-            yield Noted(self._prepared.note)
+            yield Status(self._prepared.note)
         for source in self._prepared.sources:
             yield source
         first = self._resumed() if self._prepared.earlier.open_turn else self._round()
@@ -15375,7 +15384,7 @@ class Agent:
         yield step
         sound = SoundEvents(
             self._transcript.next_index,
-            self._prepared.names.original,
+            self._prepared.names.own_name,
             holds_calls=self._goes_on and self._calling.may_ask,
         )
         async with aclosing(self._model(step, sound)) as events:
@@ -15434,7 +15443,7 @@ class Agent:
 
     async def _sorted(self, items: Iterable[Item], number: int) -> SortedCalls:
         """Return what becomes of the calls among the items of a round."""
-        original = self._prepared.names.original
+        original = self._prepared.names.own_name
         calls = [
             {**item, "name": original(str(item["name"]))}
             for item in items
@@ -15451,7 +15460,7 @@ class Agent:
             yield from sound.held
             return
         for event in sound.without_calls():
-            if isinstance(event, TurnEnded):
+            if isinstance(event, ResponseDone):
                 yield from self._answering.questions(found)
             yield event
 
@@ -15512,10 +15521,10 @@ class ResponsesProvider:
         async with aclosing(events):
             async for event in events:
                 match event:
-                    case Noted():
+                    case Status():
                         self._learn(event.cause, sent)
                         yield event
-                    case RunEnded():
+                    case RunDone():
                         yield _generation(event)
                     case _:
                         yield event
@@ -15547,7 +15556,7 @@ class ResponsesProvider:
                 )
 
 
-def _generation(ended: RunEnded) -> Generation:
+def _generation(ended: RunDone) -> Generation:
     calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
     return Generation(not calls, calls, answer_text(ended.output), ended=ended)
 
@@ -15586,7 +15595,7 @@ async def run_agent(
         try:
             agent = _agent(asked, make_provider, ledger)
         except ResponsesError as refused:
-            ended = RunEnded(ending_of_exception(refused, has_begun=False))
+            ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
             async with aclosing(agent.rounds()) as events:
                 async for event in events:
@@ -15611,9 +15620,7 @@ def _agent(asked: AgentAsked, make_provider: MakeProvider, ledger: Ledger) -> Ag
     return Agent(asked, prepared, make_provider(asked, prepared), ledger)
 
 
-def _last_events(
-    ended: RunEnded, text: str, metadata: Metadata
-) -> Iterator[AgentEvent]:
+def _last_events(ended: RunDone, text: str, metadata: Metadata) -> Iterator[AgentEvent]:
     """Yield how a whole answer ends."""
     failed = ended.ending.is_failure
     if text and not failed:
@@ -15652,7 +15659,7 @@ def task_request(asked: AgentAsked, task: str) -> ResponsesRequest:
     """
     model = resolve_model(asked.model)
     messages = task_messages(list(asked.messages))
-    instructions, stretches = read_messages(messages)
+    instructions, stretches = parse_messages(messages)
     body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
     form = task_format(task, messages)
     if form and model.facts.known_family:
@@ -15690,12 +15697,12 @@ class HostView:
         self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
     ) -> None:
         """Take `now` in seconds, and who makes the reasoning that is carried."""
-        self._native = NativeView(now, closes=False)
+        self._native = NativeRenderer(now, closes=False)
         self._thoughts = Thoughts(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
         self._told: list[Chunk] = []
-        self._ended = RunEnded(CUT)
+        self._ended = RunDone(CUT)
         self._metadata: Metadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
@@ -15757,11 +15764,11 @@ class HostView:
         return step_chunk(step)
 
     def _run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, RunEnded):
+        if isinstance(event, RunDone):
             self._ended = event
         for shown in self._thoughts.show(event):
-            yield from self._native.show(shown)
-        if isinstance(event, CallAnswered):
+            yield from self._native.render(shown)
+        if isinstance(event, ToolOutput):
             yield from picture_chunks(event)
 
     def _carry(self, event: RoundEnded) -> Iterator[Chunk]:
@@ -15772,13 +15779,13 @@ class HostView:
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.carrier():
-                yield from self._native.show(shown)
+                yield from self._native.render(shown)
             place = self._thought_place()
         if place is not None:
             pairs = [
                 (item, self._thoughts.text_of(index)) for index, item in event.items
             ]
-            details = turn_details(event.name, pairs, self._origin, event.notes)
+            details = write_details(event.name, pairs, self._origin, event.notes)
             thought = {**self._native.items[place], "reasoning_details": details}
             yield self._native.amend(place, thought)
 
@@ -15982,7 +15989,7 @@ async def whole(call: Call) -> Chunk:
 async def _lent(call: Call, log: AgentLog) -> AsyncGenerator[Call, None]:
     """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
-    log.hide(secrets_of(endpoint_of(valves)) + server_secrets(servers_of(valves)))
+    log.hide(valve_secrets(build_endpoint(valves)) + server_secrets(servers_of(valves)))
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.lend(valves, workspace, log) as tools:
         yield replace(call, question=replace(call.question, tools=tools))
@@ -15999,7 +16006,7 @@ def _prepared(call: Call, log: AgentLog) -> tuple[AgentAsked, HostView | PlainVi
 
 
 def _asked(call: Call, log: AgentLog) -> AgentAsked:
-    endpoint = endpoint_of(call.question.valves)
+    endpoint = build_endpoint(call.question.valves)
     return agent_asked(call.question, endpoint, call.connections, log)
 
 
@@ -16016,20 +16023,20 @@ async def _task(call: Call, log: AgentLog) -> Chunk:
     """Return a title, tags or the like, without the loop (R28); empty if it failed."""
     text = ""
     try:
-        log.hide(secrets_of(endpoint_of(call.question.valves)))
+        log.hide(valve_secrets(build_endpoint(call.question.valves)))
         asked = _asked(call, log)
         request = task_request(asked, call.caller.task)
         events = run(request, asked.endpoint, asked.connections, asked.limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, RunEnded):
+                if isinstance(event, RunDone):
                     text = _task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         _sentence_of(error, log)
     return task_result(text, call.caller.model)
 
 
-def _task_text(ended: RunEnded, log: AgentLog) -> str:
+def _task_text(ended: RunDone, log: AgentLog) -> str:
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
@@ -16052,7 +16059,7 @@ def _sentence_of(error: Exception, log: AgentLog) -> str:
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
-    log.warn(error_place(error))
+    log.warn(describe_exception(error))
     return log.with_error_id(_OUR_FAULT)
 
 

@@ -191,38 +191,38 @@ class ApiError:
 
 
 @dataclass(frozen=True, slots=True)
-class Setback:
+class Failure:
     """A failure before the first event, with what it says about trying again.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `after` is the wait in seconds that the server asked for. `wanted` is what the
-    server said about trying again.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
     error: ApiError = field(default_factory=ApiError)
-    after: float | None = None
-    wanted: bool | None = None
+    retry_after: float | None = None
+    should_retry: bool | None = None
 
 
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Setback, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's id of the request for the log."""
+    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.setback = setback
+        self.failure = setback
         self.request_id = request_id
 
     @property
     def status(self) -> int:
         """The HTTP status."""
-        return self.setback.status or 0
+        return self.failure.status or 0
 
     @property
     def error(self) -> ApiError:
         """The error in the body."""
-        return self.setback.error
+        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
@@ -475,7 +475,7 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def setback_sentence(setback: Setback) -> str:
+def failure_status(setback: Failure) -> str:
     """Return the status line for a failure after which the request is sent again."""
     if setback.status == 429:
         return "The model's server is busy with this key's requests."
@@ -550,7 +550,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def is_bound(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: Mapping[str, Any]) -> bool:
     """Say whether only the account and model family that made `item` can read it."""
     return item_type(item) in ("reasoning", "compaction")
 
@@ -612,7 +612,7 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def without_orphans(items: Iterable[Item]) -> list[Item]:
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning before them.
 
     The API refuses a call without an output and an output without a call. Reasoning
@@ -682,31 +682,31 @@ def _text_or_empty(value: object) -> str:
 _READ_FORMS = ("png", "jpeg", "webp")
 
 
-def is_drawing(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is the drawing of a picture."""
     return item_type(item) == "image_generation_call"
 
 
-def has_picture(item: Mapping[str, Any]) -> bool:
+def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
-    held = is_drawing(item) and bool(item.get("result"))
-    return held and picture_form(item) in _READ_FORMS
+    held = is_image_call(item) and bool(item.get("result"))
+    return held and image_format(item) in _READ_FORMS
 
 
-def picture_form(item: Mapping[str, Any]) -> str:
+def image_format(item: Mapping[str, Any]) -> str:
     """Return the format of a drawn picture, such as `png`."""
     return str(item.get("output_format") or "png")
 
 
-def picture_url(item: Mapping[str, Any]) -> str:
+def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as an address that holds it."""
-    kind = {"svg": "svg+xml"}.get(picture_form(item), picture_form(item))
+    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def picture_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message."""
-    part = {"type": "input_image", "detail": "auto", "image_url": picture_url(item)}
+    part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
@@ -742,7 +742,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
     return item_type(item) in (*_NEEDS, "image_generation_call")
 
 
-def is_returned_hosted(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted item that later requests send again."""
     kind = item_type(item)
     if kind not in _NEEDS or item.get("status") in _UNFINISHED:
@@ -756,10 +756,10 @@ def is_returned_hosted(item: Mapping[str, Any]) -> bool:
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether later turns send `item` again; an approval is over by then."""
-    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
+    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
 
 
-def without_tools(items: Iterable[Item]) -> list[Item]:
+def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
     Lists of remote servers stay, because they are no calls. Pictures stay too, because
@@ -782,7 +782,7 @@ def is_search(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") in ("web_search", "file_search")
 
 
-def searched_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
@@ -790,7 +790,7 @@ def searched_queries(item: Mapping[str, Any]) -> list[str]:
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def searched_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
     sources = _action(item).get("sources")
     rows = sources if isinstance(sources, list) else []
@@ -804,7 +804,7 @@ def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
     return [tool for tool in tools if tool.get("type") not in refused]
 
 
-def included_by(tools: Sequence[Item]) -> list[str]:
+def include_for(tools: Sequence[Item]) -> list[str]:
     """Return the `include` values that are needed to show what `tools` did."""
     return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
 
@@ -826,7 +826,7 @@ def _texts(values: object) -> list[str]:
 # ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
 
-def typed_object(text: object) -> dict[str, Any] | None:
+def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
@@ -835,9 +835,9 @@ def typed_object(text: object) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def typed_texts(text: str) -> Mapping[str, str] | None:
+def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = typed_object(text.strip() or "{}")
+    found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
     return found
@@ -1192,7 +1192,7 @@ def read_overrides(text: str) -> dict[str, Override]:
     """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
-    table = typed_object(text)
+    table = parse_json_object(text)
     if table is None:
         raise InvalidRequest(
             "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
@@ -1201,22 +1201,22 @@ def read_overrides(text: str) -> dict[str, Override]:
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
-def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
+def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     """Resolve a name like `resolve_model`, with the administrator's overrides first.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
     if name in overrides:
-        return _overridden(name, overrides[name])
+        return _apply_override(name, overrides[name])
     base, _, effort = name.rpartition("-")
     if base in overrides and effort in REASONING_EFFORTS:
-        model = _overridden(base, overrides[base])
+        model = _apply_override(base, overrides[base])
         if model.takes_effort(effort):
             return replace(model, effort=effort, name=f"{model.name} ({effort})")
     return resolve_model(name)
 
 
-def _overridden(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
     facts = replace(model.facts, **said.facts)
     if not said.like:
@@ -1228,14 +1228,12 @@ def _overridden(name: str, said: Override) -> ResolvedModel:
 
 def _read_override(model: str, row: object) -> Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
+        raise InvalidRequest(_entry_error(model, "is no JSON object"))
     said = dict(row)
     texts = {key: said.pop(key) for key in ("like", "name") if key in said}
     for key, value in (*texts.items(), *said.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(
-                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
-            )
+            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
     return Override(**texts, facts=said)
@@ -1255,7 +1253,7 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_complaint(model: str, what: str) -> str:
+def _entry_error(model: str, what: str) -> str:
     return (
         f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
         "correct it in the valves."
@@ -1348,7 +1346,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
     if not text.strip():
         return {}
-    table = typed_object(text)
+    table = parse_json_object(text)
     if table is None:
         raise InvalidRequest(_NOT_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
@@ -1457,7 +1455,7 @@ class ItemEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class CallAnswered:
+class ToolOutput:
     """A call got its output; `item` is the input item with it for the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
@@ -1470,7 +1468,7 @@ class CallAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnded:
+class ResponseDone:
     """One response ended regularly; `usage` is None if it was not reported."""
 
     response_id: str
@@ -1479,10 +1477,10 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Status:
     """A status line for people who wait.
 
-    `cause` names what was given up to get an answer (`Healed.cause`), or is empty.
+    `cause` names what was given up to get an answer (`Fallback.cause`), or is empty.
     """
 
     sentence: str
@@ -1506,7 +1504,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunDone:
     """The last event of every run.
 
     `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
@@ -1528,10 +1526,10 @@ RunEvent = (
     | Cited
     | Pictured
     | ItemEnded
-    | CallAnswered
-    | TurnEnded
-    | Noted
-    | RunEnded
+    | ToolOutput
+    | ResponseDone
+    | Status
+    | RunDone
 )
 
 
@@ -1576,7 +1574,7 @@ _LOOKS_SECRET = re.compile(
 )
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
     A second call changes nothing. Secrets of fewer than six characters are ignored,
@@ -1586,8 +1584,8 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     if known:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
-    return _replaced(_LOOKS_SECRET, text)
+        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
+    return _redact_pattern(_LOOKS_SECRET, text)
 
 
 def header_secrets(value: str) -> list[str]:
@@ -1598,17 +1596,17 @@ def header_secrets(value: str) -> list[str]:
     return [value, *value.split()[1:]]
 
 
-def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
     Texts of tools, pages and programs get there. A line end in them would fake a line
     of the log, and an escape sequence would act on the terminal that shows it.
     """
-    line = "\\n".join(redacted(text, secrets).splitlines())
+    line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
-def error_place(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
@@ -1622,13 +1620,11 @@ def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape").decode("ascii")
 
 
-def _replaced(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(
-        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
-    )
+def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
 
 
-def _keeping_the_name(found: re.Match[str]) -> str:
+def _keep_name(found: re.Match[str]) -> str:
     """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
@@ -1695,7 +1691,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalized_base_url(self.base_url)
+        base = normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
@@ -1703,7 +1699,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -1742,7 +1738,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalized_base_url(text: str) -> str:
+def normalize_base_url(text: str) -> str:
     """Return `text` as the address that paths are appended to.
 
     Takes what people paste: with or without `/v1`, with a slash at the end, or with
@@ -1834,16 +1830,16 @@ def _environment_proxy(url: str) -> str | None:
 # ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 
-def read_setback(
+def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Setback:
+) -> Failure:
     """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
-    return Setback(status, error, _asked_wait(headers, now), wanted)
+    return Failure(status, error, _retry_after(headers, now), wanted)
 
 
-def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -2007,7 +2003,7 @@ class Deadlines:
         now = asyncio.get_running_loop().time()
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
-    def leave(self, seconds: float) -> bool:
+    def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
@@ -2024,7 +2020,7 @@ class Deadlines:
         """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))
 
-    def passed(self) -> TimedOut:
+    def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
@@ -2038,7 +2034,7 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class Answer:
+class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
@@ -2075,7 +2071,7 @@ class Answer:
             return chunk
         except NETWORK_ERRORS:
             if scope.expired():
-                raise self._deadlines.passed() from None
+                raise self._deadlines.timeout_error() from None
             self._broke = True
         return self._rescued() or await self.read_any()
 
@@ -2089,7 +2085,7 @@ class Answer:
         return content.read_nowait()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
         Otherwise the event loop wakes up for every packet although nothing is read. If
@@ -2128,7 +2124,7 @@ class Answer:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Setback(self._response.status, error)
+            setback = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), setback, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
@@ -2165,7 +2161,7 @@ class Connections:
         path: str,
         payload: dict[str, Any],
         deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
@@ -2175,12 +2171,12 @@ class Connections:
         async with self._sent(endpoint, path, body, limits) as response:
             if response.status >= 400:
                 raise await _refusal(response, str(payload.get("model", "")))
-            yield Answer(response, limits)
+            yield HttpResponse(response, limits)
 
     @asynccontextmanager
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """Request `path` and lend the answer; raises the same errors as `post`.
 
         Redirections are not followed, because the key would be sent along.
@@ -2188,7 +2184,7 @@ class Connections:
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
                 raise await _refusal(response, "")
-            yield Answer(response, deadlines)
+            yield HttpResponse(response, deadlines)
 
     @asynccontextmanager
     async def _sent(
@@ -2263,7 +2259,7 @@ async def _send(
             )
     except NETWORK_ERRORS as error:
         if scope.expired():
-            raise deadlines.passed() from None
+            raise deadlines.timeout_error() from None
         raise ConnectionFailed(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
@@ -2304,7 +2300,7 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     except (*NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = read_setback(status, error, response.headers, unix_seconds())
+    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
     return ApiRefused(sentence, setback, request_id_of(response))
 
@@ -2349,7 +2345,7 @@ def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def referred(node: Any, root: Mapping[str, Any]) -> Any:
+def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
@@ -2458,14 +2454,14 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     (`minLength`).
     """
     try:
-        return _Rewriting(schema).result()
+        return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
         return None  # a server may send something that is not a schema
 
 
-class _Rewriting:
+class _StrictRewrite:
     """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
@@ -2496,7 +2492,7 @@ class _Rewriting:
             raise NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return nullable(self._strict(rest, depth, is_root))
+            return make_nullable(self._strict(rest, depth, is_root))
         if "allOf" in node:
             return self._strict(self._merged(node), depth, is_root)
         if "$ref" in node:
@@ -2506,7 +2502,7 @@ class _Rewriting:
         return self._plain(node, depth, is_root)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
-        found = referred(node, self._root)
+        found = resolve_reference(node, self._root)
         if found is None:
             raise NotStrict
         if found is self._root:
@@ -2527,10 +2523,10 @@ class _Rewriting:
         """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = referred(part, self._root) if _is_reference(part) else part
+            found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
                 raise NotStrict
-            merged = _combined(merged, found)
+            merged = _combine(merged, found)
         return merged
 
     def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
@@ -2544,7 +2540,7 @@ class _Rewriting:
             strict["format"] = node["format"]
         if "const" in node:
             strict["enum"] = [node["const"]]
-        kinds = _kinds(node, strict.get("enum"))
+        kinds = _types_of(node, strict.get("enum"))
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
@@ -2566,7 +2562,7 @@ class _Rewriting:
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else nullable(made)
+            strict[name] = made if name in required else make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -2574,7 +2570,7 @@ class _Rewriting:
         }
 
 
-def nullable(schema: Schema) -> Schema:
+def make_nullable(schema: Schema) -> Schema:
     """Return a strict schema that also allows null."""
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
@@ -2595,7 +2591,7 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)
 
 
-def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
@@ -2610,7 +2606,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
     """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
@@ -2652,7 +2648,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
-    parts = [referred(node, root)] if "$ref" in node else []
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += node[key] if isinstance(node.get(key), list) else []
     for part in parts:
@@ -2693,7 +2689,7 @@ class ToolNames:
 
     known: tuple[str, ...] = ()
 
-    def sent(self, name: str) -> str:
+    def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         if _ALLOWED.fullmatch(name):
             return name
@@ -2704,18 +2700,18 @@ class ToolNames:
             if sent not in self.known:
                 return sent
 
-    def original(self, sent: str) -> str:
+    def own_name(self, sent: str) -> str:
         """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
+        return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
         return [self._sent_tool(tool) for tool in tools]
 
     def _sent_tool(self, tool: Item) -> Item:
         if tool.get("type") not in ("function", "custom"):
             return tool
-        return {**tool, "name": self.sent(tool["name"])}
+        return {**tool, "name": self.sent_name(tool["name"])}
 
 
 _MODES = ("auto", "none", "required")
@@ -2742,7 +2738,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") not in _CALLED_BY_NAME
 
 
-def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once; a later one replaces an earlier one.
 
     Functions and custom tools are equal by name, MCP servers by label, all others by
@@ -2766,9 +2762,9 @@ def responses_tool_choice(
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
-        wanted = _wanted_by_name(choice, tools, names)
+        wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _wanted(choice, names)
+        wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
     for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
@@ -2776,7 +2772,7 @@ def responses_tool_choice(
     return wanted
 
 
-def later_choice(choice: object) -> object:
+def next_tool_choice(choice: object) -> object:
     """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
@@ -2837,10 +2833,10 @@ def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     return "type", (kind, tool.get("name")) if kind == "namespace" else kind
 
 
-def _wanted_by_name(
+def _choice_by_name(
     choice: str, tools: Sequence[Item] | None, names: ToolNames | None
 ) -> Item:
-    sent = names.sent(choice) if names else choice
+    sent = names.sent_name(choice) if names else choice
     for tool in tools or ():
         if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
             return {"type": tool["type"], "name": sent}
@@ -2850,7 +2846,7 @@ def _wanted_by_name(
     return {"type": "function", "name": sent}
 
 
-def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -2858,12 +2854,12 @@ def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     if kind in _CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
         listed = wanted.get("tools")
         chosen = listed if isinstance(listed, list) else []
         wanted["tools"] = [
-            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
     return wanted
 
@@ -2894,7 +2890,7 @@ class Origin:
     endpoint: str = ""
     account: str = ""
 
-    def may_read(self, maker: Self) -> bool:
+    def can_decrypt(self, maker: Self) -> bool:
         """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
@@ -2937,7 +2933,7 @@ def remote_name(item: Mapping[str, Any]) -> str:
 
     Open WebUI names the tools of its own MCP servers in the same way.
     """
-    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
@@ -2975,7 +2971,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "mcp_approval_request"
 
 
-def settled(items: Sequence[Item]) -> list[Item]:
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
     An approval that the model has not acted on yet stays, because the next response
@@ -3015,7 +3011,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
     return item.get("approval_request_id") if _is_response(item) else None
 
 
-def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it.
 
     Otherwise calls that ran at the same time would be in the host's order.
@@ -3072,36 +3068,36 @@ _NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
 """Fields that the API requires even if they are null."""
 
 
-def replayed(item: Item) -> Item:
+def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
     Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
-    if is_returned_hosted(item):
+        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+    if is_host_returned(item):
         kept |= _demanded(item)
     return kept
 
 
-def restated(item: Item) -> list[Item]:
+def replay_items(item: Item) -> list[Item]:
     """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
-    return [picture_message(item) if has_picture(item) else replayed(item)]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
-def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in restated(item)]
+    return [told for item in going for told in replay_items(item)]
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
     if is_reasoning(item):
         return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
 def _demanded(item: Item) -> Item:
@@ -3132,7 +3128,7 @@ def _new_id(own: str) -> str:
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
-def _replayed_part(part: Item) -> Item:
+def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
@@ -3247,7 +3243,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 def _schema_fields(value: object) -> dict[str, Any]:
     """Return name, schema and other fields of a JSON schema, given in any form."""
-    read = typed_object(value) if isinstance(value, str) else value
+    read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
     fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
@@ -3382,7 +3378,7 @@ def build_request(
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
         **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
         "reasoning": _reasoning(model, effort, given, settings) or None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
@@ -3393,7 +3389,7 @@ def build_request(
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_complaint(error)) from None
+        raise InvalidRequest(_first_error(error)) from None
     _check_output_tokens(request, model)
     return request
 
@@ -3469,7 +3465,7 @@ def _reasons(model: ResolvedModel, effort: str | None) -> bool:
     return model.facts.reasoning or effort is not None
 
 
-def _first_complaint(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
@@ -3487,7 +3483,9 @@ _OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
 
 
-def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
+def dropped_parameters(
+    asked: Mapping[str, Any], request: ResponsesRequest
+) -> list[str]:
     """Return the names that were not sent: unknown to the API, or rejected by the
     model.
 
@@ -3574,7 +3572,7 @@ class RetryPolicy:
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
+    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
 ) -> float | None:
     """Return the seconds before the next attempt; None if there is none.
 
@@ -3583,16 +3581,16 @@ def retry_wait(
     if attempt >= policy.max_retries or not _is_retried(setback):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.after is None else setback.after
+    wait = backoff if setback.retry_after is None else setback.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Setback) -> bool:
+def _is_retried(setback: Failure) -> bool:
     words = {setback.error.code, setback.error.type}
     if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
         return False
-    if setback.wanted is not None:
-        return setback.wanted
+    if setback.should_retry is not None:
+        return setback.should_retry
     if setback.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return setback.status in _RETRIED_STATUS or setback.status >= 500
@@ -3617,7 +3615,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 @dataclass(frozen=True, slots=True)
-class Healed:
+class Fallback:
     """A changed request, and what was given up for it.
 
     `cause` is "reasoning", "summary", "stream", "effort" or "servers".
@@ -3628,12 +3626,12 @@ class Healed:
     sentence: str
 
 
-def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _REMEDIES.items():
+    for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
-            return Healed(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, changed, _SENTENCES[cause])
     return None
 
 
@@ -3644,7 +3642,7 @@ def _without_reasoning(
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_bound(item)]
+    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
@@ -3709,9 +3707,9 @@ def _about(error: ApiError) -> str:
     return error.param or error.message
 
 
-_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
 
-_REMEDIES: Mapping[str, _Remedy] = {
+_FALLBACKS: Mapping[str, _FallbackRule] = {
     "reasoning": _without_reasoning,
     "summary": _without_summary,
     "stream": _without_stream,
@@ -3826,7 +3824,7 @@ class Cursor:
         self.response_id = ""
         self.last: int | None = None
 
-    def passes(self, event: ServerSentEvent) -> bool:
+    def advance(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new."""
         # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
@@ -3949,7 +3947,7 @@ StreamEvent = (
 )
 
 
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _delta_place):
@@ -4118,7 +4116,7 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
-class Turn:
+class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
@@ -4239,7 +4237,7 @@ class Turn:
         return [
             *events,
             *self.close(),
-            TurnEnded(response_id, event.status, self.usage),
+            ResponseDone(response_id, event.status, self.usage),
         ]
 
     def close(self) -> list[RunEvent]:
@@ -4307,7 +4305,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Client:
     """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
@@ -4316,8 +4314,11 @@ class Line:
     deadlines: Deadlines
 
 
-async def exchange(
-    request: ResponsesRequest, line: Line, turn: Turn, cursor: Cursor | None = None
+async def stream_response(
+    request: ResponsesRequest,
+    line: Client,
+    turn: ResponseState,
+    cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `turn`, and yield its run events.
 
@@ -4329,41 +4330,41 @@ async def exchange(
         payload = strict_payload(payload)
     line.deadlines.start_attempt()
     posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read(posted, line, turn, cursor)) as events:
+    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
         async for event in events:
             yield event
 
 
-async def fetched(
-    path: str, line: Line, turn: Turn, cursor: Cursor
+async def resume_stream(
+    path: str, line: Client, turn: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
     """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `exchange`. A response that is still in progress yields nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
     line.deadlines.start_attempt()
     asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read(asked, line, turn, cursor)) as events:
+    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
         async for event in events:
             yield event
 
 
-async def _read(
-    sent: AbstractAsyncContextManager[Answer],
-    line: Line,
-    turn: Turn,
+async def _read_response(
+    sent: AbstractAsyncContextManager[HttpResponse],
+    line: Client,
+    turn: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
     async with sent as answer:
         turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_turn_events(answer, line, turn, cursor)) as events:
+        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
             async for event in events:
                 yield event
         await answer.drain()
 
 
-async def _turn_events(
-    answer: Answer, line: Line, turn: Turn, cursor: Cursor | None
+async def _response_events(
+    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of one response, streamed or not."""
     if not answer.is_stream:
@@ -4380,7 +4381,7 @@ async def _turn_events(
             began = asyncio.get_running_loop().time()
             if batch:
                 line.deadlines.event_arrived()
-            events, malformed = _told(batch, turn, cursor)
+            events, malformed = _batch_events(batch, turn, cursor)
             del batch  # hold no bytes of the wire while deltas gather
             for told in events:
                 yield told
@@ -4388,12 +4389,12 @@ async def _turn_events(
                 raise malformed
             if turn.ending:
                 return
-            with answer.held():
-                await _let_deltas_gather(events, began, line.limits.join_seconds)
+            with answer.paused():
+                await _gather_deltas(events, began, line.limits.join_seconds)
 
 
-def _told(
-    batch: list[ServerSentEvent], turn: Turn, cursor: Cursor | None
+def _batch_events(
+    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return the run events of `batch`, up to the first event that cannot be read.
 
@@ -4404,15 +4405,15 @@ def _told(
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.passes(event):
+            if cursor is None or cursor.advance(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
+    events = [told for event in join_deltas(read) for told in turn.feed(event)]
     return events, malformed
 
 
-async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
+async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
     """Yield the events of each piece of the body that arrived, without keeping them."""
     decoder = EventStreamDecoder()
     while not answer.is_read:
@@ -4420,7 +4421,7 @@ async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None
     yield decoder.close()
 
 
-async def _let_deltas_gather(
+async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
     """Wait for a moment after a delta.
@@ -4440,18 +4441,20 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def followed(
-    request: ResponsesRequest, line: Line, turn: Turn
+async def stream_background(
+    request: ResponsesRequest, line: Client, turn: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
     """Send a background `request`, feed its response to `turn`, yield its run events.
 
-    Raises the same errors as `exchange` until the response has an id; after that only
-    ResponseLost, and TimedOut for the total limit. If the caller leaves before the end,
-    by an error, a cancellation or by closing the generator, the response is cancelled,
-    because it would go on to cost money without a reader.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
-    following = _Following(line, turn)
-    part = _begun(exchange(request, line, turn, following.cursor), following)
+    following = _BackgroundRun(line, turn)
+    part = _until_named(
+        stream_response(request, line, turn, following.cursor), following
+    )
     try:
         while True:
             error: ResponsesError | None = None
@@ -4465,17 +4468,17 @@ async def followed(
                 break
             wait = following.wait_after(error)
             if following.has_news:
-                yield Noted(_BROKE)
+                yield Status(_BROKE)
             await asyncio.sleep(wait)
             part = following.next_part()
     finally:
-        following.leave()
+        following.abandon()
 
 
-class _Following:
+class _BackgroundRun:
     """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Line, turn: Turn) -> None:
+    def __init__(self, line: Client, turn: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
@@ -4517,9 +4520,9 @@ class _Following:
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return fetched(path, self._line, self._turn, self.cursor)
+        return resume_stream(path, self._line, self._turn, self.cursor)
 
-    def let_go(
+    def release(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         """Stop reading `part`, whose `first` event is awaited, as soon as there is an
@@ -4541,9 +4544,9 @@ class _Following:
             task.cancel()
         await asyncio.gather(*awaited, return_exceptions=True)
         await part.aclose()
-        self.leave()
+        self.abandon()
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._turn.ending
         if named and not ended and not self._is_left:
@@ -4557,25 +4560,25 @@ class _Following:
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
         """Return the wait after a failure; None for a final refusal."""
-        setback = error.setback if isinstance(error, ApiRefused) else Setback()
+        setback = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._line.limits.resuming
         return retry_wait(policy, self._failures, setback, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.leave(wait):
+        if not self._line.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
 
 
-async def _begun(
-    part: AsyncGenerator[RunEvent, None], following: _Following
+async def _until_named(
+    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of `part`, and keep it open until the response has an id."""
     first = asyncio.create_task(_first_of(part))
     try:
         event = await asyncio.shield(first)
     except asyncio.CancelledError:
-        following.let_go(part, first)
+        following.release(part, first)
         raise
     async with aclosing(part) as events:
         if event is not None:
@@ -4595,20 +4598,20 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 class Attempts:
     """The attempts at one response.
 
-    When `events` has ended, `turn` holds the answer, `request` the request that it
+    When `events` has ended, `response` holds the answer, `request` the request that it
     answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Line,
+        line: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
         """Number the items of the response from `first_index`."""
         self.request = request
-        self.turn = Turn(first_index)
+        self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
         self._line = line
         self._policy = retries
@@ -4620,9 +4623,9 @@ class Attempts:
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield its events, until there is nothing more to try."""
         while True:
-            self.turn, self.error = Turn(self._first_index), None
-            sent = followed if self.request.background else exchange
-            answer = sent(self.request, self._line, self.turn)
+            self.response, self.error = ResponseState(self._first_index), None
+            sent = stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._line, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -4630,59 +4633,59 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.leave(self._wait):
+            if note is None or not self._line.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
-        for event in self.turn.close():
+        for event in self.response.close():
             yield event
 
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        if self.turn.ending:
-            return self.turn.ending
+        if self.response.ending:
+            return self.response.ending
         if self.error is not None:
-            return ending_of_exception(self.error, self.turn.event_count > 0)
-        return CUT if self.turn.event_count else UNREADABLE
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
 
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
-            return self.turn.trace
+            return self.response.trace
         refused = self.error
-        return Trace(refused.request_id, "", refused.setback.status, refused.error)
+        return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
-    def _next(self) -> Noted | None:
+    def _next(self) -> Status | None:
         """Return the status before the next attempt; None if there is none."""
-        setback = _setback(self.error, self.turn)
+        setback = _early_failure(self.error, self.response)
         if setback is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = healed(self.request, setback.error)
+        remedy = find_fallback(self.request, setback.error)
         if remedy and remedy.cause not in self._healed:
             self._healed.add(remedy.cause)
             self.request, self._wait = remedy.request, 0.0
-            return Noted(remedy.sentence, remedy.cause)
+            return Status(remedy.sentence, remedy.cause)
         wait = retry_wait(self._policy, self._retries, setback, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
 
 
-def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
     if turn.refusal:
-        return Setback(200, turn.refusal)
+        return Failure(200, turn.refusal)
     if turn.event_count:
         return None
     if isinstance(error, ApiRefused):
-        return error.setback
+        return error.failure
     silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
-    return Setback() if silent or isinstance(error, ConnectionFailed) else None
+    return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4697,7 +4700,7 @@ def _may_run(error: ResponsesError | None) -> bool:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.setback.wanted
+            told = error.failure.should_retry
             return not told and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)
 
@@ -4726,7 +4729,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaCheck:
+class SchemaValidator:
     """Checks values against the parts of one schema.
 
     If it is `lenient`, null is always allowed for an optional property. Results are
@@ -4737,7 +4740,7 @@ class SchemaCheck:
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
-    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
@@ -4745,17 +4748,17 @@ class SchemaCheck:
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
-            self._found[place] = self._misfit(value, node, path, depth)
+            self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _misfit(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
+    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.misfit(value, referred(node, self.root), path, depth + 1)
-        found = _own_misfit(value, node, path)
+            return self.error(
+                value, resolve_reference(node, self.root), path, depth + 1
+            )
+        found = _own_error(value, node, path)
         if isinstance(value, Mapping):
             found = found or self._in_object(value, node, path, depth)
         if isinstance(value, list):
@@ -4771,7 +4774,7 @@ class SchemaCheck:
             return f"{_joined(path, str(missing[0]))} is missing"
         properties = node.get("properties") or {}
         found = (
-            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
+            self.error(value[name], properties[name], _joined(path, name), depth + 1)
             for name in properties
             if name in value
             and (value[name] is not None or name in required or not self.lenient)
@@ -4782,7 +4785,7 @@ class SchemaCheck:
         self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
     ) -> str:
         found = (
-            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
+            self.error(one, node.get("items"), f"{path}[{place}]", depth + 1)
             for place, one in enumerate(value)
         )
         return next(filter(None, found), "")
@@ -4792,16 +4795,16 @@ class SchemaCheck:
     ) -> str:
         """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
-            found = self.misfit(value, part, path, depth + 1)
+            found = self.error(value, part, path, depth + 1)
             if found:
                 return found
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
+        if options and all(self.error(value, o, path, depth + 1) for o in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
 
-def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
@@ -4837,22 +4840,22 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of a schema that is not valid; servers send such schemas."""
 
 
-def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
     """Return the error in the arguments as a sentence for the model; None if valid.
 
     Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
-    given = without_nulls(arguments, schema)
+    given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaCheck(schema).misfit(given, schema)
+        found = SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
 
 
-def without_nulls(
+def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
@@ -4861,18 +4864,18 @@ def without_nulls(
     schema is a choice, the option that the model chose decides.
     """
     try:
-        return dict(_cleaned(arguments, schema, schema, 0))
+        return dict(_drop_nulls(arguments, schema, schema, 0))
     except _ODD_SCHEMA:
         return dict(arguments)
 
 
-def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
     if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = _held_against(value, node, root)
+    forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_cleaned(one, items, root, depth + 1) for one in value]
+        return [_drop_nulls(one, items, root, depth + 1) for one in value]
     known: dict[str, list[Any]] = {}
     required: set[str] = set()
     for form in forms:
@@ -4880,18 +4883,18 @@ def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaCheck(root)
+    may_be_null = SchemaValidator(root)
     return {
-        name: _cleaned(one, whole.get(name), root, depth + 1)
+        name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in whole
         or name in required
-        or not may_be_null.misfit(None, whole[name])
+        or not may_be_null.error(None, whole[name])
     }
 
 
-def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
     """Return the schemas that apply to a value, each once.
 
     Of a choice, the option that the value fits applies.
@@ -4909,7 +4912,7 @@ def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
 def _parts_of(
     value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    parts = [referred(node, root)] if "$ref" in node else []
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         options = node.get(key)
@@ -4923,8 +4926,8 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    check = SchemaCheck(root, lenient=True)
-    fitting = (option for option in options if not check.misfit(value, option))
+    check = SchemaValidator(root, lenient=True)
+    fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
 
@@ -4945,7 +4948,7 @@ class Approver:
     """
 
     rules: Sequence[tuple[str, Approval]] = ()
-    otherwise: Approval = "auto"
+    default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
     log: Callable[[str], object] = field(default=str, compare=False)
 
@@ -4954,12 +4957,12 @@ class Approver:
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
-        return next(fitting, self.otherwise)
+        return next(fitting, self.default_rule)
 
     @property
     def may_ask(self) -> bool:
         """Whether a person may have to be asked for any tool, known or not."""
-        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
+        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -4980,7 +4983,7 @@ class Approver:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
         except Exception as error:  # nobody could be asked: no approval
-            self.log(f"nobody could be asked about {name}: {error_place(error)}")
+            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
@@ -5004,7 +5007,7 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolResult:
     """The result of a tool.
 
     `output` is for the model: a text, or content parts with pictures. `card` holds what
@@ -5022,7 +5025,7 @@ class CallableTools(Protocol):
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
@@ -5031,10 +5034,10 @@ class CallableTools(Protocol):
         tool.
         """
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; an exception counts as a failure of the tool."""
 
 
@@ -5068,19 +5071,19 @@ class Toolset:
     runs_calls: bool = True
 
 
-def output_of(call: Item, answer: ToolAnswer) -> Item:
+def output_item(call: Item, answer: ToolResult) -> Item:
     """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
-def failed_answer(sentence: str) -> ToolAnswer:
+def tool_error(sentence: str) -> ToolResult:
     """Return the result of a call that failed, with a sentence for the model."""
-    return ToolAnswer(f"Error: {sentence}", failed=True)
+    return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _ReadyCall:
     """A call that may run: its tool and its arguments."""
 
     call_id: str
@@ -5090,21 +5093,21 @@ class _Ready:
 
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
     in another order in the next request. Every call is answered exactly once. Closing
     the generator cancels the running calls.
     """
-    found = [_checked(call, toolset.tools) for call in calls]
+    found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
     slots = asyncio.Semaphore(toolset.limits.at_once)
     tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
     limited = [
         task
         for one, task in zip(found, tasks, strict=True)
-        if not _is_peoples(one, toolset)
+        if not _is_interactive(one, toolset)
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
@@ -5134,7 +5137,7 @@ class _Clock:
             finally:
                 self._end += self._loop.time() - began
 
-    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
@@ -5147,49 +5150,47 @@ class _Clock:
                 return
 
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
     for task in tasks:
         task.cancel()
 
 
-def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
+def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
     """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
-    return failed_answer(
-        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
-    )
+    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
 
 
-def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
+def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         told = "its arguments are not valid JSON. Send them again, whole."
-        return failed_answer(f"{name} was not called: {told}")
+        return tool_error(f"{name} was not called: {told}")
     found = _ready_call(call_id, name, arguments, tools)
-    if isinstance(found, ToolAnswer):
+    if isinstance(found, ToolResult):
         return found
-    meant = tools.meant(name, found.arguments)
+    meant = tools.resolve_call(name, found.arguments)
     if meant is None:
-        return failed_answer(f"{name} was not called: it names no tool to call.")
+        return tool_error(f"{name} was not called: it names no tool to call.")
     return _ready_call(call_id, *meant, tools)
 
 
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
-) -> _Ready | ToolAnswer:
+) -> _ReadyCall | ToolResult:
     """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
-        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
-    complaint = argument_complaint(arguments, schema)
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
-        return failed_answer(f"{name} was not called: {complaint}")
-    return _Ready(call_id, name, without_nulls(arguments, schema))
+        return tool_error(f"{name} was not called: {complaint}")
+    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
 
 
 def _arguments(call: Item) -> object:
@@ -5201,60 +5202,62 @@ def _arguments(call: Item) -> object:
 
 
 async def _answer(
-    found: _Ready | ToolAnswer,
+    found: _ReadyCall | ToolResult,
     toolset: Toolset,
     slots: asyncio.Semaphore,
     clock: _Clock,
-) -> ToolAnswer:
+) -> ToolResult:
     """Run one call within its limits, once it is approved, unless it has a result."""
-    if isinstance(found, ToolAnswer):
+    if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
     asks = approver.rule_for(found.name) == "ask"
     async with clock.question() if asks else nullcontext():
         refusal = await approver.refusal(found.call_id, found.name, found.arguments)
     if refusal is not None:
-        return failed_answer(refusal)
-    if _is_peoples(found, toolset):
-        return await _called(found, toolset, None)
+        return tool_error(refusal)
+    if _is_interactive(found, toolset):
+        return await _call_tool(found, toolset, None)
     async with slots:
-        return await _called(found, toolset, toolset.limits.seconds)
+        return await _call_tool(found, toolset, toolset.limits.seconds)
 
 
-async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
+async def _call_tool(
+    ready: _ReadyCall, toolset: Toolset, seconds: float | None
+) -> ToolResult:
     name = ready.name
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _capped(answer, toolset.limits.characters)
+        return _cap_result(answer, toolset.limits.characters)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
             raise
         if isinstance(error, TimeoutError) and scope.expired():
-            return failed_answer(f"{name} did not finish within {seconds:g} s.")
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
         # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return failed_answer(f"{name} failed. Tell the user, or try another way.")
+        return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
+def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
     """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
-        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
+        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
     parts = [
         (
-            {**part, "text": capped_text(part["text"], characters)}
+            {**part, "text": cap_text(part["text"], characters)}
             if isinstance(part.get("text"), str)
             else part
         )
         for part in output
     ]
-    return ToolAnswer(parts, answer.failed, answer.card)
+    return ToolResult(parts, answer.failed, answer.card)
 
 
-def capped_text(text: str, characters: int) -> str:
+def cap_text(text: str, characters: int) -> str:
     """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
@@ -5267,12 +5270,12 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
-    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
+    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class McpApproval:
     """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
@@ -5289,7 +5292,7 @@ class Consent:
         return told | ({"reason": self.refusal} if self.refusal else {})
 
     @property
-    def output(self) -> list[Item]:
+    def items(self) -> list[Item]:
         """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
@@ -5303,19 +5306,21 @@ class Consent:
         """
         if self.refusal is None:
             return []
-        call, output = self.output
+        call, output = self.items
         return [
             ItemStarted(index, call),
             ItemEnded(index, call),
-            CallAnswered(index + 1, output, failed=True),
+            ToolOutput(index + 1, output, failed=True),
         ]
 
 
-async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
+async def ask_mcp_approvals(
+    requests: Sequence[Item], approver: Approver
+) -> list[McpApproval]:
     """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, otherwise="ask")
+    careful = replace(approver, default_rule="ask")
     return [
-        Consent(
+        McpApproval(
             request,
             await careful.refusal(
                 str(request.get("id")), remote_name(request), _shown_arguments(request)
@@ -5325,15 +5330,15 @@ async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[C
     ]
 
 
-def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
+def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
     """Deny each request without asking anybody."""
-    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
+    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
     """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
-    arguments = typed_object(text)
+    arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
 
 
@@ -5361,42 +5366,42 @@ async def run(
     exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
     the connection and cancels the tools.
     """
-    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
-    so_far = _SoFar()
+    so_far = _RunState()
     while True:
         attempts = Attempts(request, line, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
-        so_far.add_turn(attempts)
+        so_far.add_response(attempts)
         if attempts.ending.is_failure:
-            for answered in so_far.broken_off(attempts.turn.output):
+            for answered in so_far.fail_calls(attempts.response.output):
                 yield answered
             break
         if toolset is None:
             break
-        round_ = _Round(attempts.turn.output, toolset, so_far)
-        if not round_.asks:
+        round_ = _ToolRound(attempts.response.output, toolset, so_far)
+        if not round_.has_work:
             break
         with line.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
-        if so_far.is_last_turn or round_.leaves_calls:
+        if so_far.is_last_response or round_.leaves_calls:
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
-    yield RunEnded(
+    yield RunDone(
         attempts.ending,
         so_far.usage,
-        attempts.turn.usage,
+        attempts.response.usage,
         tuple(so_far.output),
         attempts.trace,
     )
 
 
-class _SoFar:
+class _RunState:
     """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
@@ -5404,26 +5409,26 @@ class _SoFar:
         self.usage: Usage | None = None
         self.rounds = 0
         self.calls = 0
-        self.is_last_turn = False
+        self.is_last_response = False
 
-    def add_turn(self, attempts: Attempts) -> None:
+    def add_response(self, attempts: Attempts) -> None:
         """Add the results of a response."""
-        self.output += attempts.turn.output
-        self.usage = add_usage(self.usage, attempts.turn.usage)
+        self.output += attempts.response.output
+        self.usage = add_usage(self.usage, attempts.response.usage)
 
-    def answered(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
         """Add the output of a call; return its event."""
-        item, index = output_of(call, answer), len(self.output)
+        item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
-        return CallAnswered(index, item, answer.failed, answer.card)
+        return ToolOutput(index, item, answer.failed, answer.card)
 
-    def broken_off(self, output: Sequence[Item]) -> list[CallAnswered]:
+    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
         """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
-        return [self.answered(call, _refused(call, _BROKEN_OFF)) for call in calls]
+        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
-class _Round:
+class _ToolRound:
     """The calls and approval requests of one response; each is answered, in order.
 
     `outputs` are the answers. `was_limited` says whether a limit kept a call from
@@ -5431,7 +5436,7 @@ class _Round:
     """
 
     def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
+        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
     ) -> None:
         calls = [item for item in output if is_call(item)]
         self._calls = calls if toolset.runs_calls else []
@@ -5443,7 +5448,7 @@ class _Round:
         self.was_limited = False
 
     @property
-    def asks(self) -> bool:
+    def has_work(self) -> bool:
         """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
@@ -5453,26 +5458,26 @@ class _Round:
             for event in consent.events(len(self._so_far.output)):
                 yield event
             self.outputs.append(consent.response)
-            self._so_far.output += consent.output
+            self._so_far.output += consent.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
-                yield self._told(call, answer)
+                yield self._add_output(call, answer)
         for call in self._calls[allowed:]:
-            yield self._told(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, self._why()))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
-    def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
-        told = self._so_far.answered(call, answer)
+    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+        told = self._so_far.add_output(call, answer)
         self.outputs.append(told.item)
         return told
 
-    async def _consents(self) -> list[Consent]:
+    async def _consents(self) -> list[McpApproval]:
         if self._is_over:
-            return refused_consents(self.requests, _ROUNDS_USED_UP)
-        return await asked_consents(self.requests, self._toolset.approver)
+            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
+        return await ask_mcp_approvals(self.requests, self._toolset.approver)
 
     @property
     def _is_over(self) -> bool:
@@ -5489,12 +5494,12 @@ class _Round:
         return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
-def _refused(call: Item, why: str) -> ToolAnswer:
-    return failed_answer(f"{call.get('name')} {why}")
+def _refused(call: Item, why: str) -> ToolResult:
+    return tool_error(f"{call.get('name')} {why}")
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _SoFar, round_: _Round
+    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
     """Return the next request: this one, its output, and the outputs of its calls.
 
@@ -5504,10 +5509,10 @@ def _next_request(
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
-    received = given_back(attempts.turn.output, with_reasoning=reasoning)
-    so_far.is_last_turn = round_.was_limited
-    choice = "none" if round_.was_limited else later_choice(request.tool_choice)
-    items = settled([*request.input, *received, *round_.outputs])
+    received = replay_output(attempts.response.output, with_reasoning=reasoning)
+    so_far.is_last_response = round_.was_limited
+    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
@@ -5524,7 +5529,7 @@ _OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omn
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
-def listed_ids(answer: object) -> list[str]:
+def list_ids(answer: object) -> list[str]:
     """Return the ids of `GET /models`, of chat models alone."""
     rows = answer.get("data") if isinstance(answer, Mapping) else None
     found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
@@ -5606,15 +5611,15 @@ def _date(text: str | None) -> date | None:
         return None
 
 
-class Candidates(NamedTuple):
+class AutoModel(NamedTuple):
     """Two models of one family."""
 
     small: str
     large: str
 
 
-AUTO_MODELS: Mapping[str, Candidates] = {
-    "gpt-5-auto": Candidates("gpt-6.1-terra", "gpt-6.1-sol")
+AUTO_MODELS: Mapping[str, AutoModel] = {
+    "gpt-5-auto": AutoModel("gpt-6.1-terra", "gpt-6.1-sol")
 }
 """The candidates for each automatic name."""
 
@@ -5623,16 +5628,16 @@ _ATTACHED = ("input_file", "input_image")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """A model, and the reason for the choice as the end of a sentence."""
 
     model: str
     why: str
 
 
-def choose_model(
+def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
-) -> Choice | None:
+) -> ModelChoice | None:
     """Return the choice for an automatic name, None for any other name.
 
     `first` is the first message of the user. `tools` says whether the user chose some.
@@ -5643,13 +5648,15 @@ def choose_model(
         return None
     for model in candidates:
         if model in earlier:
-            return Choice(model, "it began this chat")
+            return ModelChoice(model, "it began this chat")
     if first is None:
-        return Choice(candidates.large, "there is no question to judge by")
+        return ModelChoice(candidates.large, "there is no question to judge by")
     reason = _reason_for_large(first, tools)
     if reason:
-        return Choice(candidates.large, reason)
-    return Choice(candidates.small, "the question is short, without files or tools")
+        return ModelChoice(candidates.large, reason)
+    return ModelChoice(
+        candidates.small, "the question is short, without files or tools"
+    )
 
 
 def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
@@ -5765,11 +5772,9 @@ def read_servers(text: str) -> RemoteServers:
         rows = _rows(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        return RemoteServers(
-            complaints=(_servers_sentence(f"it is no JSON ({place})"),)
-        )
+        return RemoteServers(complaints=(_servers_error(f"it is no JSON ({place})"),))
     except (ValueError, RecursionError):  # a number or a nesting without end
-        return RemoteServers(complaints=(_servers_sentence("it is no JSON"),))
+        return RemoteServers(complaints=(_servers_error("it is no JSON"),))
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -5777,17 +5782,17 @@ def read_servers(text: str) -> RemoteServers:
         fields = _given_fields(row)
         label = fields.get("server_label")
         name = str(label) if is_server_label(label) else f"server {number}"
-        complaint = _server_complaint(row, fields, tools)
+        complaint = _server_error(row, fields, tools)
         if complaint:
             complaints.append(
-                _servers_sentence(f"{name} is left out, because {complaint}")
+                _servers_error(f"{name} is left out, because {complaint}")
             )
             continue
         known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
         unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
         notes += (
-            [_servers_sentence(f"keys of {name} are not sent: {unknown}")]
+            [_servers_error(f"keys of {name} are not sent: {unknown}")]
             if unknown
             else []
         )
@@ -5802,7 +5807,7 @@ def secrets_in_servers(text: str) -> list[str]:
         return [text]
     given = [_given_fields(row).items() for row in rows]
     values = [value for row in given for key, value in row if key not in _NO_SECRETS]
-    return _door_openers(values)
+    return _secret_values(values)
 
 
 def _rows(text: str) -> list[Any]:
@@ -5810,19 +5815,19 @@ def _rows(text: str) -> list[Any]:
     return given if isinstance(given, list) else [given]
 
 
-def _servers_sentence(what: str) -> str:
+def _servers_error(what: str) -> str:
     return (
         f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
         "valves of this pipe; until then, chats go on without."
     )
 
 
-def _door_openers(value: object) -> list[str]:
+def _secret_values(value: object) -> list[str]:
     """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
-        return [text for inner in value.values() for text in _door_openers(inner)]
+        return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
-        return [text for inner in value for text in _door_openers(inner)]
+        return [text for inner in value for text in _secret_values(inner)]
     if not isinstance(value, str):
         return []
     parts = url_parts(value)
@@ -5837,7 +5842,7 @@ def _given_fields(row: object) -> Mapping[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _server_complaint(
+def _server_error(
     row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
 ) -> str | None:
     """Return what is wrong with a description, or None."""
@@ -5936,7 +5941,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
-    return value if redacted(value) == value else None
+    return value if redact(value) == value else None
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
@@ -5983,7 +5988,7 @@ _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedText:
     """A piece of text, and the id in the marker before it.
 
     `ulid` is empty for text before the first marker, and behind a removed line of
@@ -5994,7 +5999,7 @@ class Marked:
     text: str
 
 
-def marker(kind: str, ulid: str) -> str:
+def format_marker(kind: str, ulid: str) -> str:
     """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
@@ -6004,27 +6009,27 @@ def has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[Marked]:
+def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
     White space at the ends of a piece comes from the writer or the host, not from the
     model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
-        yield Marked("", text.strip())
+        yield MarkedText("", text.strip())
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:
-            yield Marked(ulid, piece)
+            yield MarkedText(ulid, piece)
         ulid, start = _named(match), match.end()
     piece = text[start:].strip()
     if ulid or piece:
-        yield Marked(ulid, piece)
+        yield MarkedText(ulid, piece)
 
 
-def without_markers(text: str) -> str:
+def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
@@ -6099,7 +6104,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 def _clean(content: object) -> object:
     if isinstance(content, str):
-        return without_markers(content)
+        return strip_markers(content)
     if not isinstance(content, list):
         return content
     return [_clean_part(part) for part in content]
@@ -6107,7 +6112,7 @@ def _clean(content: object) -> object:
 
 def _clean_part(part: object) -> object:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_markers(part["text"])}
+        return {**part, "text": strip_markers(part["text"])}
     return part
 
 
@@ -6188,7 +6193,7 @@ def host_event(event: dict[str, Any]) -> Chunk:
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def cited_files(item: Mapping[str, Any]) -> list[Item]:
+def file_citations(item: Mapping[str, Any]) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
@@ -6196,7 +6201,7 @@ def cited_files(item: Mapping[str, Any]) -> list[Item]:
     return list({str(row.get("file_id")): row for row in cited}.values())
 
 
-def addresses_of(text: str, name: str) -> list[str]:
+def container_addresses(text: str, name: str) -> list[str]:
     """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
@@ -6204,14 +6209,14 @@ def addresses_of(text: str, name: str) -> list[str]:
     ]
 
 
-def made_text(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: Mapping[str, Any]) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def text_below(card: Mapping[str, Any]) -> str:
+def file_lines(card: Mapping[str, Any]) -> str:
     """Return the lines for a reader who has already got the text with its own
     addresses.
     """
@@ -6249,7 +6254,7 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may continue as a link or as a tracking parameter."""
 
 
-class HeldText:
+class HoldbackBuffer:
     """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
@@ -6271,18 +6276,18 @@ class HeldText:
         return rest
 
 
-def is_tracked(url: str) -> bool:
+def is_tracked_url(url: str) -> bool:
     """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
-def without_tracking(text: str) -> str:
+def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
-def place_without_tracking(text: str, place: int) -> int:
-    """Return the new position of `place` after `without_tracking`."""
+def strip_tracking_place(text: str, place: int) -> int:
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -6305,7 +6310,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HeldText] = {}
+        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -6319,7 +6324,7 @@ class Citations:
                 return self._grow(event)
             case Cited():
                 self._name(event.annotation)
-            case CallAnswered():
+            case ToolOutput():
                 for key in source_keys(event.card.get("sources", ())):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
             case ItemEnded():
@@ -6337,9 +6342,9 @@ class Citations:
         """Return the text of a finished message as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
-            return made_text(self._linked(content), ended.card)
+            return link_files(self._linked(content), ended.card)
         text = "".join(map(self._shown_part, content_parts(content)))
-        return made_text(text, ended.card)
+        return link_files(text, ended.card)
 
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
@@ -6359,21 +6364,21 @@ class Citations:
     def _grow(self, event: Grew) -> str:
         place = (event.index, event.part)
         before = "" if place in self._growing else self.rest(event.index)
-        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
+        held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
-        return without_tracking(text)
+        return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
+        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         """Return the number for a link; a label with meaning stays in the text."""
-        url, label = without_tracking(link["url"]), link["label"].strip()
+        url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
         if link["open"] or names_site:
@@ -6390,7 +6395,7 @@ class Citations:
         edits: list[_Edit] = [
             (link.start(), link.end(), self._number_of_link(link))
             for link in LINK.finditer(text)
-            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
+            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -6398,7 +6403,7 @@ class Citations:
             is_link = "url" in annotation and any(start in place for place in linked)
             if key and not is_link:
                 edits.append((end, end, f"[{self._number(key)}]"))
-        return without_tracking(_edited(text, edits))
+        return strip_tracking(_apply_edits(text, edits))
 
     def _number(self, key: str) -> int:
         if key not in self._numbers:
@@ -6428,7 +6433,7 @@ def _key(annotation: Item) -> str:
     """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
-            return without_tracking(str(annotation.get("url") or ""))
+            return strip_tracking(str(annotation.get("url") or ""))
         case "file_citation":
             return str(annotation.get("file_id") or annotation.get("filename") or "")
     return ""
@@ -6450,7 +6455,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _edited(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
@@ -6471,19 +6476,19 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
                 annotations.append(_url_citation(annotation, text, before))
-        before += len(without_tracking(text))
+        before += len(strip_tracking(text))
     return annotations
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
     cited: Item = {
-        "url": without_tracking(str(annotation.get("url") or "")),
+        "url": strip_tracking(str(annotation.get("url") or "")),
         "title": str(annotation.get("title") or ""),
     }
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + place_without_tracking(text, place)
+        cited[key] = before + strip_tracking_place(text, place)
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -6491,21 +6496,21 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserMessage:
     """A message that no model wrote: an input message, ready to be sent."""
 
     item: Item
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AssistantText:
     """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolCall:
     """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
@@ -6515,19 +6520,19 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ToolMessage:
     """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
 
 
-Stretch = Said | Answered | Called | Returned
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
-def read_messages(
+def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[Stretch]]:
+) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
     System messages at the beginning are the instructions, in order; later ones stay in
@@ -6541,25 +6546,25 @@ def read_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
+    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
     return instructions, stretches
 
 
-def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
     """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
-            yield Said(_input_message("user", content, detail))
+            yield UserMessage(_input_message("user", content, detail))
         case "system" | "developer":
-            yield Said(_input_message("developer", content, detail))
+            yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
             text = _plain_text(content)
             if text.strip():
-                yield Answered(text)
+                yield AssistantText(text)
             yield from _calls(message.get("tool_calls"))
         case "tool":
-            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
             raise InvalidRequest(
                 "A message of this chat has a role that the Responses API does not "
@@ -6567,16 +6572,16 @@ def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
             )
 
 
-def _calls(tool_calls: object) -> Iterator[Called]:
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in tool_calls if isinstance(tool_calls, list) else ():
         wire = call if isinstance(call, Mapping) else {}
         call_id, function, custom = map(wire.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
-            yield Called(str(call_id), str(function.get("name")), arguments)
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
         elif isinstance(custom, Mapping):
             given = str(custom.get("input") or "")
-            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -6646,8 +6651,8 @@ class Paired:
         return content if isinstance(content, str) else ""
 
 
-def paired_messages(
-    stretches: Sequence[Stretch],
+def pair_messages(
+    stretches: Sequence[ChatPart],
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, Paired]:
@@ -6665,12 +6670,12 @@ def paired_messages(
     return dict(zip(reversed(places), chain, strict=False))
 
 
-def users_places(stretches: Sequence[Stretch]) -> list[int]:
+def users_places(stretches: Sequence[ChatPart]) -> list[int]:
     """Return the places of the user's messages."""
     return [
         place
         for place, stretch in enumerate(stretches)
-        if isinstance(stretch, Said) and stretch.item.get("role") == "user"
+        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
     ]
 
 
@@ -6755,12 +6760,12 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
     A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in dead_in(value)}
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
-def dead_in(value: object) -> list[str]:
+def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key lists as dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
@@ -6771,9 +6776,9 @@ def created_in(value: object) -> int:
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
-def _buried(record: Record) -> Record:
+def _invalidated(record: Record) -> Record:
     """Return a record without the items that only their maker can read."""
-    rest = tuple(item for item in record.payload if not is_bound(item))
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
 
@@ -6826,7 +6831,7 @@ _STAYS = ("__v", "dead")
 Values = Mapping[str, Any]
 
 
-def tidied(
+def prune(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
@@ -6845,7 +6850,7 @@ def tidied(
     gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     gone = {key: value for key, value in gone.items() if value != ours[key]}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _pruned(left, most)
+    return gone | _prune_values(left, most)
 
 
 def stored_size(value: object) -> int:
@@ -6866,11 +6871,11 @@ def _without_kept(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _emptied(value: Values) -> dict[str, Any]:
+def _empty_value(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _pruned(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
     """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
@@ -6878,7 +6883,7 @@ def _pruned(values: Values, most: int) -> dict[str, Any]:
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
     oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _emptied):
+    for shrink in (_with_short_outputs, _empty_value):
         for key in oldest:
             if over <= 0:
                 break
@@ -6930,10 +6935,10 @@ def _cut(text: str) -> str:
 
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
 
-REMARK_TYPE = "openai_responses:remark"
+COMMENTARY_TYPE = "openai_responses:remark"
 
 
-def closing_remark(output: Sequence[Item]) -> Item | None:
+def closing_commentary(output: Sequence[Item]) -> Item | None:
     """Return the commentary that is the last output of a run, if there is one.
 
     The same holds for the last response of a run.
@@ -6948,26 +6953,26 @@ def closing_remark(output: Sequence[Item]) -> Item | None:
     return None
 
 
-def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
     """Return the items of a response with the texts that the host returns for them.
 
     `turn` has the shown text of each item; the host does not return that of commentary.
     """
-    closing = closing_remark([item for item, _ in turn])
+    closing = closing_commentary([item for item, _ in turn])
     return [
         (item, "" if is_commentary(item) and item != closing else text)
         for item, text in turn
     ]
 
 
-KEPT_TYPE = "openai_responses:kept"
+RECORD_TYPE = "openai_responses:kept"
 
 
-KEPT_ID = "kept_"
+RECORD_ID = "kept_"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecord:
     """A record to store, `value`, identified by its id.
 
     `index` is the item of the run whose text follows the record, None for the end.
@@ -6979,22 +6984,22 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class TurnDetails:
     """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
-ShownEvent = RunEvent | Kept | Carried
+AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 """The events of a view: those of the run, and those of its records."""
 
 
-_Answer = list[Answered | Called | Returned]
+_Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
 """The number of a chat part, and the position in its text."""
 
 
-def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     """Return all values that are stored in the outputs of a chat's messages.
 
     They have the form of message keys' values, under keys that no message has.
@@ -7006,7 +7011,7 @@ def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_runs(
+def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
     """Return the outputs of the branch that ends at `tip`, grouped by run.
@@ -7026,29 +7031,33 @@ def stored_runs(
     return [run for run in [*runs, _output_of(messages.get(more))] if run]
 
 
-def with_kept(
-    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
-) -> list[Stretch]:
+def restore_from_outputs(
+    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
     Matched from the end, because the host may have left out the oldest messages. A run
     that differs from the stored chat is not changed.
     """
     waiting = list(runs)
-    answers: list[list[Stretch]] = []
-    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+    answers: list[list[ChatPart]] = []
+    for is_said, group in groupby(
+        reversed(stretches), lambda s: isinstance(s, UserMessage)
+    ):
         part = [*group][::-1]
-        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+        answers.insert(0, part if is_said else _merge_output(part, waiting))
     return [stretch for part in answers for stretch in part]
 
 
-def _with_its_run(
-    part: Sequence[Stretch], waiting: list[Sequence[Item]]
-) -> list[Stretch]:
+def _merge_output(
+    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+) -> list[ChatPart]:
     """Return an answer with the markers of its run, which is then removed from the
     list.
     """
-    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    answer: _Answer = [
+        stretch for stretch in part if not isinstance(stretch, UserMessage)
+    ]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
@@ -7068,7 +7077,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
     for item in run:
         if is_call_output(item):
             place = max(place, _behind_output(answer, item))
-        elif item_type(item) == REMARK_TYPE:
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif item_type(item) == "message" and (text := _given_text(item)):
             at = _find_text(answer, place, text)
@@ -7083,7 +7092,7 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, Answered):
+        if isinstance(stretch, AssistantText):
             at = stretch.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
@@ -7092,43 +7101,43 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
     for number, stretch in enumerate(answer):
-        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
     """Return the ids of the calls that are in both."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
 def _with_markers(
     answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
-) -> Iterator[Stretch]:
+) -> Iterator[ChatPart]:
     lines: dict[_Place, str] = {}
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
             continue  # its text is gone
         place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
     for number, stretch in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, Answered):
+        if isinstance(stretch, AssistantText):
             yield _with_lines(stretch, here)
         else:
-            yield from map(Answered, here.values())
+            yield from map(AssistantText, here.values())
             yield stretch
     if last := lines.get((len(answer), 0)):
-        yield Answered(last)
+        yield AssistantText(last)
 
 
-def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
     text = answered.text
     for at in sorted(lines, reverse=True):
         text = text[:at] + lines[at] + text[at:]
-    return Answered(text)
+    return AssistantText(text)
 
 
 def _output_of(message: object) -> list[Item]:
@@ -7144,11 +7153,11 @@ def _given_text(item: Item) -> str:
 
 
 def _is_kept(item: Item) -> bool:
-    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
 
 
 def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(KEPT_ID)
+    return _item_id(item).removeprefix(RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -7160,7 +7169,7 @@ def _item_id(item: Item) -> str:
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class ChunkView:
+class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
     Open calls are for the client; they come at the end. Commentary is shown as
@@ -7177,33 +7186,33 @@ class ChunkView:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
-        self._held = HeldText(OPEN_TRACKING)
+        self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemStarted() if is_commentary(event.item):
                 self._remarks[event.index] = event.item
             case Grew(kind="text" | "refusal"):
-                shown = without_tracking(self._held.feed(event.text))
+                shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
             case Grew(kind="summary" | "reasoning"):
                 yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_picture(event.item):
-                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if has_image(event.item):
+                yield self._chunk({"images": [chat_image(event.item)]})
             case ItemEnded() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemEnded() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
-            case CallAnswered():
+            case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
-            case RunEnded():
+            case RunDone():
                 yield from self._say(self._held.rest())
-                yield from self._say_closing(closing_remark(event.output))
+                yield from self._say_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
@@ -7213,17 +7222,17 @@ class ChunkView:
             yield from self._say(self._gap(event) + shown)
 
     def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
-        rest = without_tracking(self._held.rest())
+        rest = strip_tracking(self._held.rest())
         if event.index in self._remarks:
             self._remarks[event.index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
-        yield from self._say(text_below(event.card))
+        yield from self._say(file_lines(event.card))
 
     def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
         yield from self._say(rest)
-        length = len(without_tracking(message_text(event.item)))
+        length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
         if cited:
             yield self._chunk({"annotations": cited})
@@ -7231,7 +7240,7 @@ class ChunkView:
     def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
         if remark is not None and remark in self._remarks.values():
             gap = "\n\n" if self._length else ""
-            yield from self._say(gap + without_tracking(message_text(remark)))
+            yield from self._say(gap + strip_tracking(message_text(remark)))
 
     def _say(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -7257,7 +7266,7 @@ class ChunkView:
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
-    def _end(self, event: RunEnded) -> Iterator[Chunk]:
+    def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -7270,9 +7279,9 @@ class ChunkView:
             yield {**self._head, "choices": [], "usage": usage}
 
 
-def chat_picture(item: Item) -> dict[str, Any]:
+def chat_image(item: Item) -> dict[str, Any]:
     """Return a picture in the form of Chat Completions."""
-    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
+    return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
@@ -7295,7 +7304,7 @@ _GAP = "\n\n"
 
 
 def completion(
-    ended: RunEnded, completion_id: str, created: int, model: str
+    ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
@@ -7322,7 +7331,7 @@ def completion(
     }
 
 
-def completion_text(ended: RunEnded) -> str:
+def completion_text(ended: RunDone) -> str:
     """Return the text of an answer, with a blank line between its messages.
 
     Commentary is not part of it, unless the run ends with it or has no other text.
@@ -7330,18 +7339,18 @@ def completion_text(ended: RunEnded) -> str:
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
-def _messages(ended: RunEnded) -> list[Item]:
+def _messages(ended: RunDone) -> list[Item]:
     found = [item for item in ended.output if item_type(item) == "message"]
-    closing = closing_remark(ended.output)
+    closing = closing_commentary(ended.output)
     told = [i for i in found if not is_commentary(i) or i == closing]
     return told or found
 
 
 def _clean_text(message: Item) -> str:
-    return without_tracking(message_text(message))
+    return strip_tracking(message_text(message))
 
 
-def _annotations(ended: RunEnded) -> list[Item]:
+def _annotations(ended: RunDone) -> list[Item]:
     annotations: list[Item] = []
     before = 0
     for message in _messages(ended):
@@ -7350,18 +7359,18 @@ def _annotations(ended: RunEnded) -> list[Item]:
     return annotations
 
 
-def _message(ended: RunEnded) -> dict[str, Any]:
+def _message(ended: RunDone) -> dict[str, Any]:
     further = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "images": [chat_image(i) for i in ended.output if has_image(i)],
         "tool_calls": _open_calls(ended),
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
 
 
-def _progress(ended: RunEnded) -> str:
+def _progress(ended: RunDone) -> str:
     """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
@@ -7370,10 +7379,10 @@ def _progress(ended: RunEnded) -> str:
         if is_reasoning(item) or (is_commentary(item) and item not in answer)
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
-    return without_tracking(_GAP.join(texts))
+    return strip_tracking(_GAP.join(texts))
 
 
-def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
     """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
@@ -7383,7 +7392,7 @@ def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
-def call_card(item: Item) -> Item:
+def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument.
 
     The host would leave a call without a status out of the next turn.
@@ -7395,7 +7404,7 @@ def call_card(item: Item) -> Item:
     return shown
 
 
-def output_card(event: CallAnswered) -> Item:
+def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
     output = event.item["output"]
     parts = [{"type": "input_text", "text": output}]
@@ -7406,13 +7415,13 @@ def output_card(event: CallAnswered) -> Item:
     return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
 
 
-def broken_off_card(call_id: object) -> Item:
+def broken_off_host_item(call_id: object) -> Item:
     """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
-def begun_card(item: Item) -> Item:
+def begun_host_item(item: Item) -> Item:
     """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
@@ -7422,11 +7431,11 @@ def begun_card(item: Item) -> Item:
             begun |= {"summary": []}
             begun.pop("content", None)
         case "function_call" | "custom_tool_call":
-            begun = {**call_card(begun), "arguments": ""}
+            begun = {**call_host_item(begun), "arguments": ""}
     return begun
 
 
-def message_card(item: Item, text: str) -> Item:
+def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text; refusals are shown as well."""
     return {
         **item,
@@ -7437,7 +7446,7 @@ def message_card(item: Item, text: str) -> Item:
     }
 
 
-def reasoning_card(item: Item, seconds: int) -> Item:
+def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
@@ -7478,7 +7487,7 @@ _DELTA_TYPES: Mapping[str, str] = {
 }
 
 
-class ShownItems:
+class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
@@ -7504,8 +7513,8 @@ class ShownItems:
     def add_marker(self, marker: str) -> Iterator[Chunk]:
         """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self.begin(begun_card(item))
+        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
@@ -7524,7 +7533,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 class OpenCalls:
     """Closes the cards of one run's calls."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
@@ -7533,41 +7542,43 @@ class OpenCalls:
         """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
-    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
+    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
-        yield from self._shown.add(output_card(event))
+        yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
-            yield from self._shown.add(broken_off_card(call_id))
+            yield from self._shown.add(broken_off_host_item(call_id))
         self._places = {}
 
     def _closed(self, place: int, status: str) -> Chunk:
         return self._shown.end(place, {**self._shown.items[place], "status": status})
 
 
-class KeptCards:
+class RecordItems:
     """Puts records into one message's output."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
         self._carried_to = 0
 
-    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+    def render(
+        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    ) -> Iterator[Chunk]:
         """Yield the events that store a record; `places` are those of the items."""
-        if isinstance(event, Kept):
+        if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
-    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
         """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
@@ -7577,10 +7588,10 @@ class KeptCards:
         found = places.get(-1 if kept.index is None else kept.index)
         before = "" if found is None else items[found].get("id") or ""
         self._places[kept.ulid] = len(items)
-        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
-    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
         """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
@@ -7594,12 +7605,12 @@ class KeptCards:
 # ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
 
 
-class Remarks:
-    """Shows the commentary of one run; `places` are those of its items, by index."""
+class Commentary:
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
-    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+    def __init__(self, shown: OutputItems, citations: Citations) -> None:
         """Take the list of items, and the numbering of sources."""
-        self.places: dict[int, int] = {}
+        self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
         self._quoted: dict[int, str] = {}
@@ -7607,15 +7618,15 @@ class Remarks:
         self._ended: dict[int, tuple[Item, str]] = {}
         self._markers: dict[int, tuple[int, str]] = {}
 
-    def show(
+    def render(
         self, event: ItemStarted | Grew | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
         """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemStarted():
-                self.places[event.index] = len(self._shown.items)
+                self.indexes[event.index] = len(self._shown.items)
                 self._quoted[event.index] = ""
-                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
             case Grew():
                 yield from self._grow(event.index, self._citations.feed(event))
             case ItemEnded():
@@ -7623,10 +7634,10 @@ class Remarks:
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
         """Yield text that was held back, and commentary that is the answer."""
-        for index in self.places.keys() - self._ended.keys():
+        for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
-        closing = closing_remark(output)
+        closing = closing_commentary(output)
         for index, (item, text) in self._ended.items():
             if item == closing:
                 yield from self._become_answer(index, text)
@@ -7640,7 +7651,7 @@ class Remarks:
         """
         if not text:
             return
-        place, before = self.places[index], self._quoted[index]
+        place, before = self.indexes[index], self._quoted[index]
         more = text.replace("\n", "\n> ") if before else _quotation(text)
         self._quoted[index] = before + more
         if len(before + more) < 2 * self._stored.get(index, 0):
@@ -7650,40 +7661,40 @@ class Remarks:
 
     def _whole(self, index: int, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
-        place, quoted = self.places[index], self._quoted[index]
+        place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
-            place, _remark_card(self._shown.items[place], quoted, status)
+            place, _commentary_item(self._shown.items[place], quoted, status)
         )
 
     def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
         self._citations.feed(event)
         text = self._citations.shown_text(event)
         self._ended[event.index] = (event.item, text)
-        card = _remark_card(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.places[event.index], card)
+        card = _commentary_item(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.indexes[event.index], card)
         if marker:
             self._markers[event.index] = (len(self._shown.items), marker)
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
         """Yield the commentary as a message, behind its marker if it has one."""
-        place = self.places[index]
+        place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
-            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            yield self._shown.end(place, _commentary_item(item, "", "completed"))
             place, marker = self._markers[index]
             item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
 
 
 def _quotation(text: str) -> str:
     return "> " + text.replace("\n", "\n> ") if text else ""
 
 
-def _remark_card(item: Item, text: str, status: str) -> Item:
+def _commentary_item(item: Item, text: str, status: str) -> Item:
     content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
     return {**head, "status": status, "content": content}
 
 
@@ -7699,7 +7710,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "code_interpreter_call"
 
 
-def code_card(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: Mapping[str, Any]) -> Item:
     """Return code and its output as the host's own item.
 
     The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
@@ -7713,11 +7724,11 @@ def code_card(item: Mapping[str, Any]) -> Item:
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": code_with_output(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
     }
 
 
-def code_with_output(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
     """Return code as the page draws it, with its output in a block below.
 
     The page draws the code between two fences and does not draw `output` (observed on
@@ -7729,12 +7740,12 @@ def code_with_output(item: Mapping[str, Any], printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
-def without_code(text: str, item: Mapping[str, Any]) -> str | None:
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
     """Return `text` without the part that the host inserted for stored code.
 
     None if there is no such part: somebody has deleted the card.
     """
-    code = code_card(item)["code"]
+    code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
     before, found, after = text.partition(told) if told else (text, "nothing", "")
     return f"{before}{after}".strip() if found else None
@@ -7747,21 +7758,21 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class PictureCard:
+class ImageHostItem:
     """Shows one picture."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the picture."""
         match event:
             case ItemStarted():
                 yield status_chunk("Drawing a picture")
             case Pictured():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(picture_url(sketch))])
+                yield _on_the_page(self._shown, [_file(image_url(sketch))])
             case ItemEnded():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -7784,7 +7795,7 @@ class PictureCard:
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
+def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
     If a message has several, the page would show only the last one, although the host
@@ -7799,7 +7810,7 @@ def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
         yield _on_the_page(shown, [])
 
 
-def _on_the_page(shown: ShownItems, more: list[Item]) -> Chunk:
+def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
     """Return the chunk that shows files on the page only.
 
     It has no choice: otherwise the host would send the pictures to the page twice
@@ -7822,21 +7833,21 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class CodeCard:
+class CodeHostItem:
     """Shows one piece of code, its output and its pictures."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the code."""
         match event:
             case ItemStarted():
                 card = {
-                    **code_card({**event.item, "code": ""}),
+                    **code_host_item({**event.item, "code": ""}),
                     "status": "in_progress",
                 }
                 yield self._shown.begin(card)
@@ -7844,16 +7855,16 @@ class CodeCard:
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemEnded():
-                yield self._shown.end(self._place, code_card(event.item))
+                yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
                 begun = self._shown.items[self._place]
-                code = code_with_output({"code": "".join(self._code)}, _BROKEN_CODE)
+                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 broken = {**begun, "status": "incomplete", "code": code}
                 yield self._shown.end(self._place, broken)
 
 
-def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
+def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
     """Yield an invisible item if code would be the last item of a run.
 
     In its older mode of tools the host would take the code for a request to run it, and
@@ -7866,26 +7877,26 @@ def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
         )
 
 
-class SearchCard:
+class SearchHostItem:
     """Shows one search."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the search."""
         match event:
             case ItemStarted():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
             case ItemEnded():
                 yield self._shown.end(self._place, _card(event.item))
-                pages = map(without_tracking, searched_pages(event.item))
+                pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
                 if unique:
-                    yield pages_chunk(searched_queries(event.item), unique)
-            case RunEnded():
+                    yield pages_chunk(search_queries(event.item), unique)
+            case RunDone():
                 card = {**self._shown.items[self._place], "status": "incomplete"}
                 yield self._shown.end(self._place, card)
 
@@ -7899,7 +7910,7 @@ def _card(item: Item) -> Item:
     if isinstance(action, dict):
         rest = {k: v for k, v in action.items() if k != "sources"}
         if isinstance(rest.get("url"), str):
-            rest["url"] = without_tracking(rest["url"])
+            rest["url"] = strip_tracking(rest["url"])
         shown["action"] = rest
     return shown
 
@@ -7907,15 +7918,15 @@ def _card(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class RemoteCallCard:
+class McpCallHostItem:
     """Shows one call of a remote server."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the call."""
         match event:
             case ItemStarted():
@@ -7927,24 +7938,24 @@ class RemoteCallCard:
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
                 yield self._shown.end(self._place, _remote_card(event.item, status))
-                answer = CallAnswered(event.index, remote_output(event.item), failed)
-                yield from self._shown.add(output_card(answer))
-            case RunEnded():
+                answer = ToolOutput(event.index, remote_output(event.item), failed)
+                yield from self._shown.add(output_host_item(answer))
+            case RunDone():
                 call = self._shown.items[self._place]
                 yield self._shown.end(self._place, {**call, "status": "incomplete"})
                 unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = CallAnswered(self._place, unknown, failed=True)
-                yield from self._shown.add(output_card(answer))
+                answer = ToolOutput(self._place, unknown, failed=True)
+                yield from self._shown.add(output_host_item(answer))
 
 
-class RemoteListCard:
+class McpListHostItem:
     """Shows in a status line that a server was asked for its tools."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items, which a status line does not need."""
         del shown
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield a status line when the server has answered or failed."""
         if isinstance(event, ItemEnded):
             yield status_chunk(_list_sentence(event.item))
@@ -7962,24 +7973,24 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-class HostedCard(Protocol):
+class HostedItem(Protocol):
     """Shows one item.
 
     It gets the item's own events, from its start to its end, and the end of the run if
     that comes first.
     """
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event."""
 
 
-HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
-    "web_search_call": SearchCard,
-    "file_search_call": SearchCard,
-    "mcp_call": RemoteCallCard,
-    "mcp_list_tools": RemoteListCard,
-    "code_interpreter_call": CodeCard,
-    "image_generation_call": PictureCard,
+HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
+    "web_search_call": SearchHostItem,
+    "file_search_call": SearchHostItem,
+    "mcp_call": McpCallHostItem,
+    "mcp_list_tools": McpListHostItem,
+    "code_interpreter_call": CodeHostItem,
+    "image_generation_call": ImageHostItem,
 }
 """Cards by the type of the item; an item without a card is not shown."""
 
@@ -7987,7 +7998,7 @@ HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def closing_line(seconds: float, ended: RunEnded) -> str:
+def closing_line(seconds: float, ended: RunDone) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
@@ -8018,7 +8029,7 @@ def _money(dollars: float) -> str:
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
-class NativeView:
+class NativeRenderer:
     """Shows one run."""
 
     def __init__(
@@ -8037,11 +8048,11 @@ class NativeView:
         self._now = now
         self._began = now()
         self._citations = Citations(known)
-        self._shown = ShownItems()
-        self._remarks = Remarks(self._shown, self._citations)
+        self._shown = OutputItems()
+        self._remarks = Commentary(self._shown, self._citations)
         self._calls = OpenCalls(self._shown)
-        self._kept = KeptCards(self._shown)
-        self._cards: dict[int, HostedCard] = {}
+        self._kept = RecordItems(self._shown)
+        self._cards: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
@@ -8056,7 +8067,7 @@ class NativeView:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
         `marker` comes before the growing text, after commentary that ended, or alone at
@@ -8074,11 +8085,11 @@ class NativeView:
                 yield from self._sources(ended=False)
             case ItemStarted() | Grew() | Pictured() | ItemEnded():
                 yield from self._hosted(event, marker)
-            case CallAnswered():
+            case ToolOutput():
                 yield from self._answered(event)
-            case Noted() | Kept() | Carried():
+            case Status() | StoredRecord() | TurnDetails():
                 yield from self._beside(event)
-            case RunEnded():
+            case RunDone():
                 yield from self._end_run(event, marker)
 
     def _hosted(
@@ -8087,30 +8098,30 @@ class NativeView:
         """Yield what the card of a hosted item, or of commentary, makes of an event."""
         begins = isinstance(event, ItemStarted) and is_commentary(event.item)
         if not isinstance(event, Pictured) and (
-            begins or event.index in self._remarks.places
+            begins or event.index in self._remarks.indexes
         ):
-            yield from self._remarks.show(event, marker)
+            yield from self._remarks.render(event, marker)
             yield from self._after_item(event)
             return
         if isinstance(event, ItemStarted):
             kind = item_type(event.item)
-            if kind in HOSTED_CARDS:
-                self._cards[event.index] = HOSTED_CARDS[kind](self._shown)
+            if kind in HOSTED_ITEMS:
+                self._cards[event.index] = HOSTED_ITEMS[kind](self._shown)
         card = self._cards.get(event.index)
         if isinstance(event, ItemEnded):
             self._cards.pop(event.index, None)
         if card:
-            yield from card.show(event)
+            yield from card.render(event)
 
-    def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
+    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
         """Yield chunks for events that are not items of the run."""
-        if isinstance(event, Noted):
+        if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
-            places = self._places | self._remarks.places
-            yield from self._kept.show(event, places)
+            places = self._places | self._remarks.indexes
+            yield from self._kept.render(event, places)
 
-    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
         yield from self._calls.answer(event)
         yield from self._sources(ended=True)  # before the numbers that follow
         self._citations.feed(event)
@@ -8121,9 +8132,9 @@ class NativeView:
         for source in self._citations.sources(ended=ended):
             yield host_event({"type": "source", "data": source})
 
-    def _end_run(self, event: RunEnded, marker: str) -> Iterator[Chunk]:
+    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
         for card in self._cards.values():
-            yield from card.show(event)
+            yield from card.render(event)
         for index, place in self._places.items():
             yield from self._more_text(place, self._citations.rest(index))
         yield from self._remarks.end_run(event.output)
@@ -8143,7 +8154,7 @@ class NativeView:
         self._started[event.index] = self._now()
         if is_call(event.item):
             self._calls.note(event.item, place)
-        return self._shown.begin(begun_card(event.item))
+        return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
         if marker:
@@ -8175,12 +8186,12 @@ class NativeView:
                 yield from self._more_text(place, self._citations.feed(event))
                 text = self._citations.shown_text(event)
                 marker = self._markers.get(event.index, "")
-                item = message_card(event.item, marker + text)
+                item = message_host_item(event.item, marker + text)
             case "reasoning":
                 seconds = self._now() - self._started[event.index]
-                item = reasoning_card(event.item, round(seconds))
+                item = reasoning_host_item(event.item, round(seconds))
             case _:
-                item = call_card(event.item)
+                item = call_host_item(event.item)
         yield self._shown.end(place, item)
         yield from self._after_item(event)
 
@@ -8195,7 +8206,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
+def _end_of_run(event: RunDone) -> Iterator[Chunk]:
     if event.usage:
         usage = host_usage(event.usage, event.last_usage, event.cost)
         yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
@@ -8212,7 +8223,7 @@ _TURN = "openai_responses.turn"
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedItem:
+class DetailItem:
     """An item as it is sent again.
 
     `shown` is the text that the host has for it, or the length of that text if the
@@ -8225,15 +8236,15 @@ class CarriedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedTurn:
+class DetailTurn:
     """A response as it came back, with its notes."""
 
-    items: tuple[CarriedItem, ...]
+    items: tuple[DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
 
 
-def turn_details(
+def write_details(
     name: str,
     items: Iterable[tuple[Item, str]],
     origin: Origin,
@@ -8247,7 +8258,7 @@ def turn_details(
     entries = [
         _entry(back, shown)
         for item, shown in items
-        for back in given_back([item], with_reasoning=True)
+        for back in replay_output([item], with_reasoning=True)
     ]
     return [
         {**entry, "format": _FORMAT, "turn": name, "index": place}
@@ -8255,7 +8266,7 @@ def turn_details(
     ]
 
 
-def carried_turns(message: Mapping[str, Any]) -> list[CarriedTurn]:
+def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
@@ -8301,26 +8312,26 @@ def _is_entry(entry: object) -> bool:
     return entry.get("type") == _TURN
 
 
-def _turn(entries: Sequence[Item]) -> CarriedTurn:
+def _turn(entries: Sequence[Item]) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
     items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
     notes = head.get("notes")
-    return CarriedTurn(
+    return DetailTurn(
         items,
         read_origin(head.get("origin"), ""),
         notes if isinstance(notes, Mapping) else {},
     )
 
 
-def _carried(entry: Item) -> CarriedItem:
+def _carried(entry: Item) -> DetailItem:
     if entry["type"] == _REASONING:
-        return CarriedItem({**entry["item"], "encrypted_content": entry["data"]})
+        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
     shown = entry.get("shown")
-    return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def with_records(
+def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id."""
@@ -8332,11 +8343,11 @@ def with_records(
 class _Stretch:
     """Items of a response up to a message with shown text, or up to the end."""
 
-    items: tuple[CarriedItem, ...]
+    items: tuple[DetailItem, ...]
     origin: Origin
 
     @property
-    def last(self) -> CarriedItem:
+    def last(self) -> DetailItem:
         return self.items[-1]
 
 
@@ -8354,7 +8365,7 @@ class _Reading:
             is_message = isinstance(message, Mapping)  # else the reader says so
             if is_message and message.get("role") == "user":
                 found += self._rest()
-            turns = carried_turns(message) if is_message else []
+            turns = read_details(message) if is_message else []
             found.append(self._message(message, turns) if turns else message)
         return [*found, *self._rest()]
 
@@ -8365,7 +8376,7 @@ class _Reading:
         return [{"role": "assistant", "content": content}] if content else []
 
     def _message(
-        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
+        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
         """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
@@ -8389,12 +8400,12 @@ class _Reading:
             shown = text_digest(message_text(stretch.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
-        return marker(record.kind, ulid)
+        return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
+def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
     found: list[_Stretch] = []
-    begun: list[CarriedItem] = []
+    begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
@@ -8418,11 +8429,11 @@ def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
     return [*texts, rest] if rest else texts
 
 
-def _shown_length(carried: CarriedItem) -> int:
+def _shown_length(carried: DetailItem) -> int:
     return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
 
 
-def _own_text(carried: CarriedItem, text: str) -> str:
+def _own_text(carried: DetailItem, text: str) -> str:
     """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
@@ -8432,10 +8443,10 @@ def _own_text(carried: CarriedItem, text: str) -> str:
 # ==== owui_chat.storage.images: Pictures that an answer made, as they are stored and sent back.
 
 
-def kept_item(event: ItemEnded) -> Item:
+def stored_item(event: ItemEnded) -> Item:
     """Return what is stored of an item; of a stored picture only its file's id."""
     files = event.card.get("files")
-    if not is_drawing(event.item) or not files:
+    if not is_image_call(event.item) or not files:
         return event.item
     form = event.item.get("output_format")
     return {
@@ -8445,29 +8456,29 @@ def kept_item(event: ItemEnded) -> Item:
     }
 
 
-def is_kept_picture(item: Mapping[str, Any]) -> bool:
+def is_stored_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` names a stored picture."""
-    return is_drawing(item) and isinstance(item.get("stored"), str)
+    return is_image_call(item) and isinstance(item.get("stored"), str)
 
 
-def wanted_pictures(
-    stretches: Iterable[Stretch], records: Mapping[str, Record]
+def stored_image_ids(
+    stretches: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {ulid for ulid, record in records.items() if _has_kept_picture(record)}
+    drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
-    texts = (s.text for s in stretches if isinstance(s, Answered))
+    texts = (s.text for s in stretches if isinstance(s, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
     return [
         item["stored"]
         for ulid in drawn & named
         for item in records[ulid].payload
-        if is_kept_picture(item)
+        if is_stored_image(item)
     ]
 
 
-def with_pictures(
+def restore_images(
     records: Mapping[str, Record], pictures: Mapping[str, str]
 ) -> dict[str, Record]:
     """Return records with the stored pictures in them, as base64 by id.
@@ -8475,20 +8486,22 @@ def with_pictures(
     A picture that the user may no longer read is left out.
     """
     filled = {
-        ulid: replace(record, payload=tuple(_filled(record.payload, pictures)))
+        ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
-        if _has_kept_picture(record)
+        if _has_stored_image(record)
     }
     return {**records, **filled}
 
 
-def _has_kept_picture(record: Record) -> bool:
-    return any(map(is_kept_picture, record.payload))
+def _has_stored_image(record: Record) -> bool:
+    return any(map(is_stored_image, record.payload))
 
 
-def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[Item]:
+def _fill_images(
+    payload: Iterable[Item], pictures: Mapping[str, str]
+) -> Iterator[Item]:
     for item in payload:
-        if not is_kept_picture(item):
+        if not is_stored_image(item):
             yield item
         elif item["stored"] in pictures:
             kept = {key: value for key, value in item.items() if key != "stored"}
@@ -8505,7 +8518,7 @@ _EARLIER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class RecordScope:
     """The common fields of all records of one message.
 
     `cites` says that texts may be shown differently from what the model wrote.
@@ -8523,7 +8536,7 @@ class Keeping:
 
     def __init__(
         self,
-        author: Author,
+        author: RecordScope,
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
         known: Iterable[str] = (),
@@ -8576,7 +8589,7 @@ class Keeping:
                 self._after_message = True
                 return self._amend(event, self._citations.shown_text(event))
             case ItemEnded():
-                self._wait(event.index, kept_item(event))
+                self._wait(event.index, stored_item(event))
         return None
 
     def closing(self, output: Sequence[Item]) -> Record | None:
@@ -8587,7 +8600,7 @@ class Keeping:
         if self._last_remark is None:
             return None
         ended, record = self._last_remark
-        if ended.item != closing_remark(output):
+        if ended.item != closing_commentary(output):
             return None
         return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
@@ -8601,7 +8614,7 @@ class Keeping:
         """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
             # The chat returns what a remote server said: its card has it.
-            told = [one for one in restated(item) if not is_call_output(one)]
+            told = [one for one in replay_items(item) if not is_call_output(one)]
             self._pending += [(index, one) for one in told]
             self._pending.sort(key=itemgetter(0))
 
@@ -8609,7 +8622,7 @@ class Keeping:
         if has_encrypted_reasoning(item) or is_compaction(item):
             return self._author.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
-        return whole_call or is_kept_hosted(item) or is_kept_picture(item)
+        return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item) -> Record | None:
         is_marked = self._author.cites or item.get("phase") or self._after_message
@@ -8617,7 +8630,7 @@ class Keeping:
             return None
         # Without a phase, the text is everything that a message has.
         plain = self._pending and not item.get("phase")
-        stub = {**replayed(item), "type": "message", "content": [_UNSHOWN_TEXT]}
+        stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
         record = self._record(() if plain else (stub,))
         self._records[index] = record
         return record
@@ -8629,7 +8642,7 @@ class Keeping:
             return None
         before = tuple(i for i in record.payload if item_type(i) != "message")
         if shown != message_text(ended.item):
-            kept = {**replayed(ended.item), "type": "message"}
+            kept = {**strip_for_replay(ended.item), "type": "message"}
             digest = text_digest(shown)
             return replace(record, payload=(*before, kept), shown=digest)
         kept = _without_shown_text(ended.item)
@@ -8642,7 +8655,7 @@ class Keeping:
         if not message_text(ended.item).strip():
             return None
         self._after_message = True
-        record = self._record(({**replayed(ended.item), "type": "message"},))
+        record = self._record(({**strip_for_replay(ended.item), "type": "message"},))
         self._last_remark = (ended, record)
         return record
 
@@ -8662,7 +8675,7 @@ def _without_shown_text(item: Item) -> Item:
     The host strips the ends of texts and does not know refusals or several parts; such
     a message is stored whole.
     """
-    kept = {**replayed(item), "type": "message"}  # the short form has no type
+    kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
     one_text = [part.get("type") for part in parts] == ["output_text"]
@@ -8686,20 +8699,20 @@ class Carrying:
         self._citations = Citations(known)
         self._items: dict[int, tuple[Item, str]] = {}
 
-    def feed(self, event: RunEvent) -> Carried | None:
+    def feed(self, event: RunEvent) -> TurnDetails | None:
         """Take an event; at the end of a response return its entries."""
         self._citations.feed(event)
         match event:
             case ItemEnded():
                 is_message = item_type(event.item) == "message"
                 shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.index] = (kept_item(event), shown)
-            case TurnEnded() | RunEnded() if self._items:
+                self._items[event.index] = (stored_item(event), shown)
+            case ResponseDone() | RunDone() if self._items:
                 pairs = [self._items[index] for index in sorted(self._items)]
                 self._items = {}
-                entries = with_given_texts(pairs)
+                entries = returned_texts(pairs)
                 name = self._new_name()
-                return Carried(turn_details(name, entries, self._origin, {}))
+                return TurnDetails(write_details(name, entries, self._origin, {}))
         return None
 
 
@@ -8830,7 +8843,7 @@ class Attachment:
 
 
 def attachments_by_place(
-    stretches: Sequence[Stretch],
+    stretches: Sequence[ChatPart],
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, list[Attachment]]:
@@ -8841,7 +8854,7 @@ def attachments_by_place(
     """
     if not messages:
         return _without_row(users_places(stretches), metadata)
-    pairs = paired_messages(stretches, messages, metadata).items()
+    pairs = pair_messages(stretches, messages, metadata).items()
     return {place: read_attachments(one.message.get("files")) for place, one in pairs}
 
 
@@ -8858,32 +8871,32 @@ def read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def with_parts(said: Said, parts: Sequence[Item]) -> Said:
+def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
     """Return a message with `parts` first, where later changes do not reach them."""
     content = [*parts, *content_parts(said.item.get("content"))]
-    return Said({**said.item, "content": content})
+    return UserMessage({**said.item, "content": content})
 
 
-def with_readable_images(
-    stretches: Sequence[Stretch], attached: Mapping[int, Sequence[Attachment]]
-) -> list[Stretch]:
+def resolve_images(
+    stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
+) -> list[ChatPart]:
     """Return a chat in which the API can read every picture.
 
     Raises InvalidRequest, with the file's name, for an unreadable one in the current
     message.
     """
-    asked = asked_place(stretches)
+    asked = question_index(stretches)
     return [
         (
             _with_readable(stretch, attached.get(place, ()), is_asked=place == asked)
-            if isinstance(stretch, Said)
+            if isinstance(stretch, UserMessage)
             else stretch
         )
         for place, stretch in enumerate(stretches)
     ]
 
 
-def asked_place(stretches: Sequence[Stretch]) -> int:
+def question_index(stretches: Sequence[ChatPart]) -> int:
     """Return the place of the user's last message."""
     return max(users_places(stretches), default=-1)
 
@@ -8897,7 +8910,7 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
     return {"type": "input_text", "text": f"[{found}]"}
 
 
-def refuse_too_much(items: Sequence[Item]) -> None:
+def check_input_size(items: Sequence[Item]) -> None:
     """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
@@ -8951,8 +8964,8 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
 
 
 def _with_readable(
-    said: Said, attached: Sequence[Attachment], *, is_asked: bool
-) -> Said:
+    said: UserMessage, attached: Sequence[Attachment], *, is_asked: bool
+) -> UserMessage:
     parts = content_parts(said.item.get("content"))
     shown = [part for part in parts if part.get("image_url")]
     names = [found.name for found in attached if found.is_image]
@@ -8965,7 +8978,7 @@ def _with_readable(
         )
         for part in parts
     ]
-    return Said({**said.item, "content": checked})
+    return UserMessage({**said.item, "content": checked})
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
@@ -8983,9 +8996,9 @@ UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees 
 """Replaces a picture of a tool that the API would refuse."""
 
 
-def with_tool_images(
-    stretches: Sequence[Stretch], messages: Mapping[str, Any]
-) -> list[Stretch]:
+def add_tool_images(
+    stretches: Sequence[ChatPart], messages: Mapping[str, Any]
+) -> list[ChatPart]:
     """Return a chat with the pictures of tools at their outputs again.
 
     The messages that the host made for them are removed. `messages` are those of the
@@ -8993,14 +9006,14 @@ def with_tool_images(
     host's own tool rounds are not stored yet, so there the last output gets all
     pictures.
     """
-    result: list[Stretch] = []
+    result: list[ChatPart] = []
     counts = _counts(messages)
     for stretch in stretches:
         urls, outputs = _made_up_urls(stretch), _last_outputs(result)
         if not urls or not outputs:
             result.append(stretch)
             continue
-        result[-len(outputs) :] = _shared_out(outputs, urls, counts)
+        result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
 
 
@@ -9011,14 +9024,14 @@ def tool_image(url: str) -> Item:
     return {"type": "input_text", "text": UNREADABLE_IMAGE}
 
 
-def output_with(text: str, images: Sequence[Item]) -> str | list[Item]:
+def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     """Return the output of a tool: a text, followed by pictures if there are any."""
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _made_up_urls(stretch: Stretch) -> list[str]:
+def _made_up_urls(stretch: ChatPart) -> list[str]:
     """Return the pictures of a message that the host made; empty for any other."""
-    if not isinstance(stretch, Said) or stretch.item.get("role") != "user":
+    if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
         return []
     first, *rest = content_parts(stretch.item.get("content")) or [{}]
     if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
@@ -9026,27 +9039,27 @@ def _made_up_urls(stretch: Stretch) -> list[str]:
     return [str(part["image_url"]) for part in rest]
 
 
-def _last_outputs(stretches: Sequence[Stretch]) -> list[Returned]:
-    outputs: list[Returned] = []
+def _last_outputs(stretches: Sequence[ChatPart]) -> list[ToolMessage]:
+    outputs: list[ToolMessage] = []
     for stretch in reversed(stretches):
-        if not isinstance(stretch, Returned):
+        if not isinstance(stretch, ToolMessage):
             break
         outputs.insert(0, stretch)
     return outputs
 
 
-def _shared_out(
-    outputs: Sequence[Returned], urls: Sequence[str], counts: Mapping[str, int]
-) -> list[Stretch]:
+def _assign_images(
+    outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
+) -> list[ChatPart]:
     """Return `outputs` with their pictures."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
         shares = [*[0] * (len(outputs) - 1), len(urls)]
     left = iter(urls)
-    result: list[Stretch] = []
+    result: list[ChatPart] = []
     for output, share in zip(outputs, shares, strict=True):
         images = [tool_image(next(left)) for _ in range(share)]
-        result.append(replace(output, output=output_with(str(output.output), images)))
+        result.append(replace(output, output=append_images(str(output.output), images)))
     return result
 
 
@@ -9102,9 +9115,9 @@ def words_digest(words: str) -> str:
     return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
-def without_directive(
-    stretches: Sequence[Stretch], *, is_guided: bool
-) -> tuple[list[Stretch], str]:
+def take_directive(
+    stretches: Sequence[ChatPart], *, is_guided: bool
+) -> tuple[list[ChatPart], str]:
     """Return the chat up to its question, and the requested verbosity.
 
     Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
@@ -9113,20 +9126,20 @@ def without_directive(
     """
     users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _wished(stretches[wish]) if wish else ""
+    verbosity = _requested_directive(stretches[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
         return list(stretches), ""
     return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
 
 
-def _is_asked(stretch: Stretch) -> bool:
-    return isinstance(stretch, Said) and stretch.item.get("role") == "user"
+def _is_asked(stretch: ChatPart) -> bool:
+    return isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
 
 
-def _wished(stretch: Stretch) -> str:
+def _requested_directive(stretch: ChatPart) -> str:
     """Return the verbosity that a message with the page's words asks for."""
     digest = words_digest(
-        message_text(stretch.item) if isinstance(stretch, Said) else ""
+        message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
     )
     if digest in DETAILED.split():
         return "high"
@@ -9143,7 +9156,7 @@ _BLOCK = re.compile(
 )
 
 
-def without_old_blocks(text: str) -> str:
+def strip_old_blocks(text: str) -> str:
     """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
@@ -9158,7 +9171,7 @@ _RETURNED_TYPES = frozenset(
 
 
 def build_input(
-    stretches: Iterable[Stretch],
+    stretches: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -9171,11 +9184,11 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[Answered | Called | Returned] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
     for stretch in stretches:
-        if isinstance(stretch, Said):
+        if isinstance(stretch, UserMessage):
             past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else without_tools(past)
+            items += past if with_tools else drop_hosted_tool_items(past)
             items.append(stretch.item)
             run = []
         else:
@@ -9183,12 +9196,12 @@ def build_input(
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
-        picture_message(item) if has_picture(item) else item
-        for item in without_orphans(with_outputs_beside(since_compaction(items)))
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
     ]
 
 
-def output_item(returned: Returned, before: Iterable[Item]) -> Item:
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
     """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
@@ -9201,7 +9214,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[Answered | Called | Returned],
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -9215,7 +9228,9 @@ class _RunHistory:
             if piece.ulid in records
         }
         self._waiting = {
-            ulid: [replayed(item) for item in record.payload if _may_return(item)]
+            ulid: [
+                strip_for_replay(item) for item in record.payload if _may_return(item)
+            ]
             for ulid, record in self._records.items()
         }
         self._ulid_of_call = {
@@ -9236,7 +9251,7 @@ class _RunHistory:
         """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
-                rest = without_code(piece.text, code)
+                rest = remove_code(piece.text, code)
                 if rest is not None:
                     pieces[place] = replace(piece, text=rest)
                     return True
@@ -9247,16 +9262,16 @@ class _RunHistory:
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
-                case Called():
+                case ToolCall():
                     items += self._call(stretch)
-                case Returned():
-                    items.append(output_item(stretch, items))
+                case ToolMessage():
+                    items.append(tool_message_item(stretch, items))
                 case _:
                     for piece in stretch:
                         items += self._piece(piece)
         return items
 
-    def _call(self, call: Called) -> list[Item]:
+    def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
@@ -9266,7 +9281,7 @@ class _RunHistory:
                 return self._allowed(ulid, waiting[: place + 1])
         return [_call_item(call)]
 
-    def _piece(self, piece: Marked) -> list[Item]:
+    def _piece(self, piece: MarkedText) -> list[Item]:
         """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
@@ -9288,15 +9303,15 @@ class _RunHistory:
         if not items:
             return []
         reader = self._reader
-        readable = bool(reader and reader.may_read(self._records[ulid].origin))
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
         return [
             item
             for item in items
-            if not is_bound(item) or (readable and item.get("encrypted_content"))
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
         ]
 
 
-def _call_item(call: Called) -> Item:
+def _call_item(call: ToolCall) -> Item:
     """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
@@ -9306,17 +9321,17 @@ def _call_item(call: Called) -> Item:
 
 
 def _split(
-    stretch: Answered | Called | Returned,
-) -> list[Marked] | Called | Returned:
-    if isinstance(stretch, Answered):
-        return list(split_at_markers(without_old_blocks(stretch.text)))
+    stretch: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(stretch, AssistantText):
+        return list(split_at_markers(strip_old_blocks(stretch.text)))
     return stretch
 
 
 def _may_return(item: Item) -> bool:
     """Say whether a stored item can be part of a later request."""
     known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_picture(item)
+    return known or has_image(item)
 
 
 def _is_answer(item: Item) -> bool:
@@ -9356,7 +9371,7 @@ _Text = str | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Injected:
+class InjectedContext:
     """The texts of a message as it was sent; the user's words are cut out of one of
     them.
 
@@ -9372,7 +9387,7 @@ class Injected:
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def injected_around(said: Said, words: str) -> Injected | None:
+def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
     """Return the text around `words`; None if none, too much, or other words."""
     texts: list[_Text] = [
         part["text"] for part in _said_parts(said) if _is_input_text(part)
@@ -9382,11 +9397,17 @@ def injected_around(said: Said, words: str) -> Injected | None:
         if isinstance(text, str) and words in text:
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
-            return Injected(text_digest(words), tuple(texts)) if _fits(size) else None
+            return (
+                InjectedContext(text_digest(words), tuple(texts))
+                if _fits(size)
+                else None
+            )
     return None
 
 
-def with_injected(said: Said, words: str, kept: Injected | None) -> Said:
+def apply_injected_context(
+    said: UserMessage, words: str, kept: InjectedContext | None
+) -> UserMessage:
     """Return a message as it was sent, unless its words have changed."""
     if kept is None or kept.words != text_digest(words):
         return said
@@ -9396,16 +9417,16 @@ def with_injected(said: Said, words: str, kept: Injected | None) -> Said:
     whole = [t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in kept.texts]
     texts = [{"type": "input_text", "text": text} for text in whole]
     others = [part for part in parts if not _is_input_text(part)]
-    return Said({**said.item, "content": [*texts, *others]})
+    return UserMessage({**said.item, "content": [*texts, *others]})
 
 
-def read_injected(wire: object) -> Injected | None:
+def read_injected_context(wire: object) -> InjectedContext | None:
     """Return the content of `wire`; None if it cannot be read."""
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
     texts = tuple(_read_text(row) for row in rows)
-    return Injected(str(wire.get("words")), texts)
+    return InjectedContext(str(wire.get("words")), texts)
 
 
 def _read_text(row: object) -> _Text:
@@ -9419,7 +9440,7 @@ def _fits(size: int) -> bool:
     return 0 < size <= _MOST_CHARACTERS
 
 
-def _said_parts(said: Said) -> list[Item]:
+def _said_parts(said: UserMessage) -> list[Item]:
     return content_parts(said.item.get("content"))
 
 
@@ -9431,14 +9452,14 @@ _SENT_KEY = "sent"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentContext:
     """What one run sent in addition to the chat.
 
     `instructions` belong to the first run that stored some. Later runs store the lines
     that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
-    injected: Injected | None = None
+    injected: InjectedContext | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -9454,34 +9475,36 @@ class Sent:
         return {key: value for key, value in found.items() if value is not None}
 
 
-_NOTHING = Sent()
+_NOTHING = SentContext()
 
 
-def with_sent(value: Mapping[str, Any], sent: Sent | None) -> dict[str, Any]:
+def add_sent_context(
+    value: Mapping[str, Any], sent: SentContext | None
+) -> dict[str, Any]:
     """Return the value of a message's key, with what its run sent."""
     wire = sent.wire() if sent else None
     return {**value, _SENT_KEY: wire} if wire else dict(value)
 
 
-def read_sent(chat: Mapping[str, Any]) -> dict[str, Sent]:
+def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers."""
     prefix = message_key("")
-    found: dict[str, Sent] = {}
+    found: dict[str, SentContext] = {}
     for key, value in chat.items():
         wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
         if key.startswith(prefix) and isinstance(wire, Mapping):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            found[owner] = _read_sent(wire)
+            found[owner] = _read_context(wire)
     return found
 
 
-def sent_now(
-    stretches: Sequence[Stretch],
+def capture_sent_context(
+    stretches: Sequence[ChatPart],
     pairs: Mapping[int, Paired],
-    sent: Mapping[str, Sent],
+    sent: Mapping[str, SentContext],
     instructions: str | None,
-) -> Sent:
+) -> SentContext:
     """Return what is sent with the current message, the last of `pairs`.
 
     `instructions` are None if they may change from turn to turn.
@@ -9489,44 +9512,49 @@ def sent_now(
     place = max(pairs)
     asked = stretches[place]
     words = pairs[place].words
-    injected = injected_around(asked, words) if isinstance(asked, Said) else None
+    injected = (
+        find_injected_context(asked, words) if isinstance(asked, UserMessage) else None
+    )
     if instructions is None:
-        return Sent(injected)
+        return SentContext(injected)
     if first_instructions(pairs, sent) is None:
-        return Sent(injected, instructions)
+        return SentContext(injected, instructions)
     told, given = _told_lines(pairs, sent), _lines(instructions)
     new = tuple(line for line in given if line not in told)
-    return Sent(
+    return SentContext(
         injected, new=new, gone=tuple(line for line in told if line not in given)
     )
 
 
 def first_instructions(
-    pairs: Mapping[int, Paired], sent: Mapping[str, Sent]
+    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> str | None:
     """Return the first instructions in this branch of the chat."""
     found = (one.instructions for one in _in_order(pairs, sent))
     return next((one for one in found if one is not None), None)
 
 
-def as_sent(
-    stretches: Sequence[Stretch],
+def apply_sent_context(
+    stretches: Sequence[ChatPart],
     pairs: Mapping[int, Paired],
-    sent: Mapping[str, Sent],
-) -> list[Stretch]:
+    sent: Mapping[str, SentContext],
+) -> list[ChatPart]:
     """Return a chat with the texts around its messages as they were sent."""
-    result: list[Stretch] = []
+    result: list[ChatPart] = []
     for place, stretch in enumerate(stretches):
-        if place in pairs and isinstance(stretch, Said):
+        if place in pairs and isinstance(stretch, UserMessage):
             one = sent.get(pairs[place].answer_id, _NOTHING)
             words = pairs[place].words
-            result += [*_news(one), with_injected(stretch, words, one.injected)]
+            result += [
+                *_news(one),
+                apply_injected_context(stretch, words, one.injected),
+            ]
         else:
             result.append(stretch)
     return result
 
 
-def _news(sent: Sent) -> list[Stretch]:
+def _news(sent: SentContext) -> list[ChatPart]:
     """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
@@ -9536,10 +9564,12 @@ def _news(sent: Sent) -> list[Stretch]:
     if len(lines) == 1:
         return []
     part = {"type": "input_text", "text": "\n".join(lines)}
-    return [Said({"type": "message", "role": "developer", "content": [part]})]
+    return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
 
 
-def _told_lines(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[str]:
+def _told_lines(
+    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+) -> list[str]:
     """Return the lines that are valid after all announced changes, in order."""
     told = _lines(first_instructions(pairs, sent) or "")
     for one in _in_order(pairs, sent):
@@ -9548,7 +9578,9 @@ def _told_lines(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[s
     return told
 
 
-def _in_order(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[Sent]:
+def _in_order(
+    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+) -> list[SentContext]:
     return [sent.get(pairs[place].answer_id, _NOTHING) for place in sorted(pairs)]
 
 
@@ -9556,10 +9588,10 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _read_sent(wire: Mapping[str, Any]) -> Sent:
+def _read_context(wire: Mapping[str, Any]) -> SentContext:
     given = wire.get("instructions")
-    return Sent(
-        read_injected(wire.get("injected")),
+    return SentContext(
+        read_injected_context(wire.get("injected")),
         given if isinstance(given, str) else None,
         _read_lines(wire.get("new")),
         _read_lines(wire.get("gone")),
@@ -9938,7 +9970,7 @@ class NetworkValves(BaseModel):
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
         """Take a text or a number and bring it into 0 to 5, as the seed does."""
-        return clamped(value, 0, 5, 1)
+        return clamp(value, 0, 5, 1)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
@@ -9946,10 +9978,10 @@ class NetworkValves(BaseModel):
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
         """Take a text or a number and bring it into 30 to 900, as the seed does."""
-        return clamped(value, 30, 900, 300)
+        return clamp(value, 30, 900, 300)
 
 
-def clamped(value: object, least: int, most: int, default: int) -> int:
+def clamp(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; what is no number is the default."""
     try:
         number = float(str(value).strip())
@@ -10066,26 +10098,26 @@ class UserValves(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class Capabilities:
     """Refusals that hold for every request: of summaries, of streams."""
 
     summary: bool = False
     stream: bool = False
 
 
-class Lessons:
+class AccountCapabilities:
     """The refusals of each key at each address, as long as the pipe is loaded."""
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._by_account: dict[str, Learned] = {}
+        self._by_account: dict[str, Capabilities] = {}
         self._told: set[str] = set()
 
-    def of(self, endpoint: Endpoint) -> Learned:
+    def of(self, endpoint: Endpoint) -> Capabilities:
         """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Learned())
+        return self._by_account.get(endpoint.account(), Capabilities())
 
-    def is_news(self, text: str) -> bool:
+    def first_time(self, text: str) -> bool:
         """Say whether `text` has not been told yet; from now on it has."""
         is_new = text not in self._told
         self._told.add(text)
@@ -10100,7 +10132,7 @@ class Lessons:
 
 
 _KEY = "openai_responses"
-_WISHES_VERSION = 1
+_SWITCHES_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 OTHER_VERSION = (
@@ -10109,10 +10141,12 @@ OTHER_VERSION = (
 )
 
 
-def with_wishes(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
+def apply_composer_switches(
+    user: UserValves, metadata: Mapping[str, Any]
+) -> UserValves:
     """Return a user's settings as the switches change them for this message."""
     told = metadata.get(_KEY)
-    if not isinstance(told, Mapping) or told.get("version") != _WISHES_VERSION:
+    if not isinstance(told, Mapping) or told.get("version") != _SWITCHES_VERSION:
         return user
     wishes = {valve: "on" for switch, valve in _SWITCHES.items() if told.get(switch)}
     if told.get("thinking") in REASONING_EFFORTS:
@@ -10123,7 +10157,7 @@ def with_wishes(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
 def is_of_another_version(metadata: Mapping[str, Any]) -> bool:
     """Say whether a filter spoke that this pipe does not understand."""
     told = metadata.get(_KEY)
-    return isinstance(told, Mapping) and told.get("version") != _WISHES_VERSION
+    return isinstance(told, Mapping) and told.get("version") != _SWITCHES_VERSION
 
 
 _CHOICES: Mapping[str, str] = {
@@ -10140,7 +10174,7 @@ _CHOICES: Mapping[str, str] = {
 """The words of USER_MAY_CHANGE, with the valve that each allows."""
 
 
-def permitted_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+def allowed_user_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
     """Return a user's settings without those that are not theirs to change.
 
     An administrator may change them all.
@@ -10154,7 +10188,7 @@ def permitted_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def permission_complaint(valves: Valves) -> str:
+def permission_error(valves: Valves) -> str:
     """Return what is wrong with USER_MAY_CHANGE, or nothing."""
     unknown = sorted(_words_of(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
@@ -10173,7 +10207,7 @@ _BATCH_SHARE = 5
 """Calls made at once run beside each other, but not all of them."""
 
 
-def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
+def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
     key = own_key or valves.effective_key()
     if not key:
@@ -10196,7 +10230,7 @@ def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
 
 def extra_headers(text: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    headers = typed_texts(text)
+    headers = parse_string_map(text)
     if headers is not None:
         return headers
     raise InvalidRequest(
@@ -10205,7 +10239,7 @@ def extra_headers(text: str) -> Mapping[str, str]:
     )
 
 
-def limits_of(valves: Valves, *, tools_ran: bool) -> Limits:
+def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
     """Return how a run behaves; what comes after a tool is sent once only."""
     retries = 0 if tools_ran else valves.MAX_RETRIES
     return Limits(
@@ -10219,13 +10253,13 @@ def limits_of(valves: Valves, *, tools_ran: bool) -> Limits:
     )
 
 
-def chosen_settings(
+def request_settings(
     valves: Valves,
     user: UserValves,
     *,
     streams: bool,
     tools: Sequence[Item],
-    refused: Learned,
+    refused: Capabilities,
     defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Return what holds for one request; a user's own choice wins.
@@ -10233,11 +10267,11 @@ def chosen_settings(
     `streams` says whether a stream is wanted; what the server `refused` before is not
     asked for again.
     """
-    summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
+    summary = _inherit(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
     return Settings(
-        effort=_chosen(user.REASONING_EFFORT, None),
+        effort=_inherit(user.REASONING_EFFORT, None),
         summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=_chosen(user.VERBOSITY, None),
+        verbosity=_inherit(user.VERBOSITY, None),
         stream=streams and valves.ENABLE_STREAM and not refused.stream,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools,
@@ -10246,7 +10280,7 @@ def chosen_settings(
     )
 
 
-def toolset_of(
+def build_toolset(
     valves: Valves,
     tools: CallableTools,
     approver: Approver,
@@ -10271,7 +10305,7 @@ def toolset_of(
     )
 
 
-def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
+def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
     """Say whether BACKGROUND_MODELS means a model, by one of its names.
 
     Servers that know only the least of the API store nothing.
@@ -10285,10 +10319,10 @@ def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
 
 def log_level(valves: Valves, user: UserValves) -> str:
     """Return from which level on lines go to the server's log."""
-    return _chosen(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
+    return _inherit(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
 
 
-def secrets_of(valves: Valves, user: UserValves) -> list[str]:
+def valve_secrets(valves: Valves, user: UserValves) -> list[str]:
     """Return the texts that must be in no line and no chat."""
     try:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
@@ -10302,7 +10336,7 @@ def secrets_of(valves: Valves, user: UserValves) -> list[str]:
     return [text for text in secrets if text.strip()]
 
 
-def _chosen(user: str, administrator: str | None) -> str | None:
+def _inherit(user: str, administrator: str | None) -> str | None:
     return administrator if user == "inherit" else user
 
 
@@ -10358,7 +10392,7 @@ class RunLog:
         A level that is not known counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
-        one_line = redacted_line(text, self._secrets)
+        one_line = redact_line(text, self._secrets)
         with self._lock:
             self._lines.append(LogLine(self._now(), known, one_line))
         if _LEVELS[known] >= self._threshold:
@@ -10366,7 +10400,7 @@ class RunLog:
 
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has a valve of its own."""
-        _write("INFO", redacted(line, self._secrets))
+        _write("INFO", redact(line, self._secrets))
 
     def lines(self) -> list[LogLine]:
         """Return the newest lines, the oldest of them first."""
@@ -10401,7 +10435,7 @@ _ATTRIBUTE = "openai_responses_rounds"
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class DelegatedRound:
     """The end of a round whose calls the host is to run.
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are
@@ -10416,37 +10450,41 @@ class Round:
     instructions: str = ""
 
 
-def remember_round(state: Any, message_id: str, ended: Round) -> None:
+def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
     """Leave `ended` for the next call for the same message."""
     rounds = getattr(state, _ATTRIBUTE, {})
     setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
 
 
-def last_round(state: Any, message_id: str) -> Round | None:
+def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     """Return what the round before left, if this call follows one."""
     found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, Round) else None
+    return found if isinstance(found, DelegatedRound) else None
 
 
-def sources_so_far(
+def known_sources(
     state: Any, message_id: str, metadata: Mapping[str, Any]
 ) -> Sequence[str]:
     """Return the keys of the sources that the page has of a message already.
 
     Those that the host retrieved come first (utils/middleware.py:2970).
     """
-    before = last_round(state, message_id)
+    before = load_round(state, message_id)
     return before.cited if before else source_keys(metadata.get("sources") or ())
 
 
-def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
+def continue_input(
+    ended: DelegatedRound, stretches: Sequence[ChatPart]
+) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
+    outputs = {s.call_id: s for s in stretches if isinstance(s, ToolMessage)}
     calls = [item["call_id"] for item in open_calls(ended.received)]
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
-    answers = [output_item(outputs[call_id], ended.received) for call_id in calls]
-    return since_compaction(settled([*ended.sent, *ended.received, *answers]))
+    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
+    return since_compaction(
+        drop_settled_approvals([*ended.sent, *ended.received, *answers])
+    )
 
 
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
@@ -10455,7 +10493,7 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class HostContext:
     """What the host gave the pipe beside the chat, for those who run its tools."""
 
     tools: Mapping[str, Mapping[str, Any]]
@@ -10536,7 +10574,7 @@ def read_caller(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PipeCall:
     """One call of the pipe: what the host passes, and where to write lines.
 
     `state` is the state of the host's request; `lessons` and `threads` are those of
@@ -10548,21 +10586,21 @@ class Asked:
     valves: Valves
     user_valves: UserValves
     state: Any
-    lessons: Lessons
+    capabilities: AccountCapabilities
     log: RunLog
-    around: Surroundings
+    host: HostContext
     threads: Executor
 
     @property
     def known_sources(self) -> Sequence[str]:
         """The keys of the sources that the page has of the message already."""
         message_id = self.caller.message_id
-        return sources_so_far(self.state, message_id, self.around.metadata)
+        return known_sources(self.state, message_id, self.host.metadata)
 
 
-def model_of(asked: Asked) -> ResolvedModel:
+def model_of(asked: PipeCall) -> ResolvedModel:
     """Return the model that was asked, by what the administrator says of it first."""
-    return resolve_overridden(asked.caller.model, overrides_of(asked.valves))
+    return resolve_with_overrides(asked.caller.model, overrides_of(asked.valves))
 
 
 def overrides_of(valves: Valves) -> Overrides:
@@ -10590,13 +10628,13 @@ _BILLED_HEADERS = frozenset(
 _UNAUTHORIZED = 401
 
 
-def own_key(asked: Asked) -> str:
+def own_key(asked: PipeCall) -> str:
     """Return the user's own key, if the administrator lets them use one."""
     allowed = asked.valves.USER_API_KEYS != "off"
     return asked.user_valves.API_KEY.strip() if allowed else ""
 
 
-def asked_endpoint(asked: Asked) -> Endpoint:
+def user_endpoint(asked: PipeCall) -> Endpoint:
     """Return where a user's requests go; raises InvalidRequest for what cannot work.
 
     What names the account of the administrator goes with the administrator's key only.
@@ -10605,8 +10643,8 @@ def asked_endpoint(asked: Asked) -> Endpoint:
     if not key:
         if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
             raise InvalidRequest(_NO_OWN_KEY)
-        return endpoint_of(asked.valves)
-    endpoint = endpoint_of(asked.valves, key)
+        return build_endpoint(asked.valves)
+    endpoint = build_endpoint(asked.valves, key)
     rest = {
         name: text
         for name, text in endpoint.extra_headers.items()
@@ -10615,7 +10653,7 @@ def asked_endpoint(asked: Asked) -> Endpoint:
     return replace(endpoint, organization="", project="", extra_headers=rest)
 
 
-def ending_for(asked: Asked, ending: Ending, status: int | None) -> Ending:
+def correct_ending(asked: PipeCall, ending: Ending, status: int | None) -> Ending:
     """Return the ending of a run; a wrong key is told to the one who can correct it."""
     if status == _UNAUTHORIZED and own_key(asked):
         return replace(ending, sentence=_WRONG_OWN_KEY)
@@ -10713,7 +10751,7 @@ def stored_bytes(path: str) -> bytes:
     return Path(storage.get_file(path)).read_bytes()
 
 
-async def updated_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
+async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
     """Return a tool's callable with the chat as it is now (middleware.py:3142)."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
@@ -10728,7 +10766,7 @@ def terminal_file(
     return build(name, dict(params), result, tool, metadata)
 
 
-async def processed_result(
+async def process_tool_result(
     request: Any,
     name: str,
     result: Any,
@@ -10845,29 +10883,29 @@ async def read_tool_image(address: str, user: Any) -> Item:
     return tool_image(held or "")
 
 
-async def with_documents(
-    stretches: Sequence[Stretch],
+async def add_documents(
+    stretches: Sequence[ChatPart],
     attached: Mapping[int, Sequence[Attachment]],
     user: Any,
     wanted: str,
-) -> list[Stretch]:
+) -> list[ChatPart]:
     """Return a chat with the documents that the model is to read itself.
 
     `wanted` is `pdf` or `all`. Raises InvalidRequest for one that cannot be sent with
     the message that is asked.
     """
-    result, asked = list(stretches), asked_place(stretches)
-    documents = _Documents(user, wanted)
+    result, asked = list(stretches), question_index(stretches)
+    documents = _DocumentReader(user, wanted)
     for place in sorted(attached):
         found = [await documents.part(file) for file in attached[place]]
         parts = [part_or_note(f, is_asked=place == asked) for f in found if f]
         said = result[place]
-        if parts and isinstance(said, Said):
-            result[place] = with_parts(said, parts)
+        if parts and isinstance(said, UserMessage):
+            result[place] = add_parts(said, parts)
     return result
 
 
-class _Documents:
+class _DocumentReader:
     """Reads the documents of one request, within what it may hold."""
 
     def __init__(self, user: Any, wanted: str) -> None:
@@ -10927,10 +10965,10 @@ class ResultFiles:
 
     def output(self, text: str) -> str | list[Item]:
         """Return the output of the tool: its text, and what the model can see."""
-        return output_with("\n".join([text, *self.unreadable]), self.for_model)
+        return append_images("\n".join([text, *self.unreadable]), self.for_model)
 
 
-async def share_out(
+async def split_result_files(
     files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
     """Return the files of a result; `store` gives a picture an address of its own.
@@ -10960,14 +10998,14 @@ async def share_out(
     return shared
 
 
-async def with_kept_pictures(
-    records: Mapping[str, Record], stretches: Sequence[Stretch], user_id: str
+async def load_stored_images(
+    records: Mapping[str, Record], stretches: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
     What the user may not read, or nobody any more, is left out.
     """
-    wanted = wanted_pictures(stretches, records)
+    wanted = stored_image_ids(stretches, records)
     user = await user_model(user_id) if wanted else None
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
@@ -10975,7 +11013,7 @@ async def with_kept_pictures(
         held = await read_file(row, _encoded) if row else None
         if held:
             pictures[file_id] = held
-    return with_pictures(records, pictures)
+    return restore_images(records, pictures)
 
 
 def _encoded(content: bytes) -> str:
@@ -10985,7 +11023,7 @@ def _encoded(content: bytes) -> str:
 # ==== owui_manifold.host_tools: Open WebUI's tools, run by the pipe.
 
 
-def approver_of(
+def build_approver(
     valves: Valves,
     metadata: Mapping[str, Any],
     event_call: EventCall | None,
@@ -11000,13 +11038,13 @@ def approver_of(
     return Approver(
         # A question to the user is no act: to ask whether to ask helps nobody.
         rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
-        otherwise="ask" if mode == "ask" else "auto",
-        ask=_ask_through(event_call) if event_call else None,
+        default_rule="ask" if mode == "ask" else "auto",
+        ask=_ask_in_page(event_call) if event_call else None,
         log=log,
     )
 
 
-def not_for_the_host(
+def withheld_tools(
     valves: Valves, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
@@ -11023,7 +11061,7 @@ def not_for_the_host(
     return frozenset(denied | others)
 
 
-def _ask_through(event_call: EventCall) -> Ask:
+def _ask_in_page(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card (socket/main.py:1620).
 
     Whoever does not answer, or has left, returns an object instead of True.
@@ -11064,9 +11102,9 @@ def cites(name: str, metadata: Mapping[str, Any]) -> bool:
     return name in _CITED and found is not False
 
 
-def is_failure(text: str) -> bool:
+def is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
-    found = typed_object(text)
+    found = parse_json_object(text)
     if found is None:
         return text.strip().lower().startswith(_ERROR_WORDS)
     refused = found.get("success") is False or found.get("ok") is False
@@ -11083,7 +11121,7 @@ class HostTools:
     """The tools of one request, by the names that the model was given."""
 
     def __init__(
-        self, around: Surroundings, names: ToolNames, threads: Executor
+        self, around: HostContext, names: ToolNames, threads: Executor
     ) -> None:
         """Run sync tools on `threads`: one of them must not stop the server."""
         self._around = around
@@ -11092,37 +11130,37 @@ class HostTools:
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._around.tools.get(self._names.original(name))
+        tool = self._around.tools.get(self._names.own_name(name))
         if tool is None:
             return None
         spec = tool.get("spec") or {}
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        tool = self._around.tools.get(self._names.original(name)) or {}
+        tool = self._around.tools.get(self._names.own_name(name)) or {}
         return name == "ask_user" and tool.get("type") == "builtin"
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the tool that a call is for, as the host does (tool_search.py:134).
 
         It does so before anybody is asked: the tool that runs is the one approved.
         """
-        own, tools = self._names.original(name), self._around.tools
+        own, tools = self._names.own_name(name), self._around.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), typed_object(
+        inner, params = arguments.get("tool_name"), parse_json_object(
             arguments.get("params")
         )
         if inner not in tools or inner in _DISPATCHERS or params is None:
             return None
         return str(inner), params
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return what the model and the page get of it."""
-        own = self._names.original(name)
+        own = self._names.own_name(name)
         tool, params = self._around.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
             known = (self.parameters(own) or {}).get("properties") or {}
@@ -11137,9 +11175,9 @@ class HostTools:
             return await self._in_the_browser(name, tool, params)
         files = self._around.metadata.get("files") or []
         messages = self._around.body.get("messages") or []
-        function = await updated_tool(tool["callable"], messages, files)
+        function = await update_tool(tool["callable"], messages, files)
         if tool.get("type") == "mcp":
-            return await _answer_of_server(function, params)
+            return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
@@ -11165,12 +11203,12 @@ class HostTools:
 
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
-    ) -> ToolAnswer:
+    ) -> ToolResult:
         """Return a result as the host would store and show it."""
         around = self._around
         shown = terminal_file(name, params, result, tool, around.metadata) or result
         user = await user_model(str(around.metadata.get("user_id") or ""))
-        text, files, embeds = await processed_result(
+        text, files, embeds = await process_tool_result(
             around.request, name, shown, tool, around.metadata, user
         )
         await tell_terminal(name, params, text, around.event_emitter)
@@ -11179,14 +11217,14 @@ class HostTools:
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, around.request, around.metadata, user)
         has_row = names_a_row(str(around.metadata.get("chat_id") or ""))
-        shared = await share_out(files, store, user, has_row=has_row)
+        shared = await split_result_files(files, store, user, has_row=has_row)
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolAnswer(shared.output(text), is_failure(text), filled)
+        return ToolResult(shared.output(text), is_error_text(text), filled)
 
 
-async def _answer_of_server(
+async def _server_result(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
     """Return what an MCP server says, also of a call that failed.
@@ -11221,7 +11259,7 @@ def _run_at_once(
 
 # ==== owui_manifold.hosted_tools: OpenAI's own tools, and all tools that a request offers.
 
-HOSTS_SEARCHES = frozenset({"search_web", "fetch_url"})
+HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
 
 _PLACE = ("city", "region", "country", "timezone")
@@ -11235,7 +11273,7 @@ def search_tools(
     `features` are the page's switches.
     """
     tools: list[Item] = []
-    if _searches_web(valves, user, features):
+    if _is_search_on(valves, user, features):
         tools.append(_web_search(valves))
     stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
     if stores:
@@ -11243,17 +11281,17 @@ def search_tools(
     return tools
 
 
-def replaces_hosts_search(valves: Valves, features: Mapping[str, Any]) -> bool:
+def replaces_host_search(valves: Valves, features: Mapping[str, Any]) -> bool:
     """Say whether the page's switch means OpenAI's search instead of the host's."""
     return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
 
 
-def _searches_web(
+def _is_search_on(
     valves: Valves, user: UserValves, features: Mapping[str, Any]
 ) -> bool:
     if user.WEB_SEARCH != "inherit":
         return user.WEB_SEARCH == "on"
-    return valves.ENABLE_WEB_SEARCH or replaces_hosts_search(valves, features)
+    return valves.ENABLE_WEB_SEARCH or replaces_host_search(valves, features)
 
 
 def _web_search(valves: Valves) -> Item:
@@ -11275,7 +11313,7 @@ def _location(text: str) -> Item:
     (responses-api.md §1).
     """
     if text.strip().startswith("{"):
-        given = typed_object(text)
+        given = parse_json_object(text)
     else:
         words = [word.strip() for word in text.split(",")]
         given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
@@ -11306,7 +11344,7 @@ _REPLACED = {
 """Open WebUI's own tools for the same; with both, the model would have to guess."""
 
 
-def made_tools(valves: Valves, user: UserValves) -> list[Item]:
+def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
     """Return the tools to offer; raises InvalidRequest for options that are none."""
     tools: list[Item] = []
     if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
@@ -11317,7 +11355,7 @@ def made_tools(valves: Valves, user: UserValves) -> list[Item]:
     return tools
 
 
-def replaced_by(tools: list[Item]) -> set[str]:
+def replaced_host_tools(tools: list[Item]) -> set[str]:
     """Return the names of the host's tools that `tools` stand in for."""
     return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
 
@@ -11327,7 +11365,7 @@ def _is_on(user: str, administrator: bool) -> bool:
 
 
 def _picture_options(text: str) -> Item:
-    options = typed_object(text.strip() or "{}")
+    options = parse_json_object(text.strip() or "{}")
     if options is not None:
         return options
     raise InvalidRequest(
@@ -11359,17 +11397,17 @@ def hosted_tools(
     if not model.facts.hosted:
         return NO_HOSTED_TOOLS
     switches: Mapping[str, Any] = features if isinstance(features, Mapping) else {}
-    made = made_tools(valves, user)
+    made = image_and_code_tools(valves, user)
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON).tools
     items = [*search_tools(valves, user, switches), *remote, *made]
-    replaced = replaced_by(made)
-    if replaces_hosts_search(valves, switches):
-        replaced |= HOSTS_SEARCHES
+    replaced = replaced_host_tools(made)
+    if replaces_host_search(valves, switches):
+        replaced |= HOST_SEARCH_TOOLS
     return HostedTools(tuple(items), frozenset(replaced))
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedTools:
     """Tools in the API's form, under the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
@@ -11380,13 +11418,13 @@ class Offered:
     choice: Any = None
 
 
-def offered_tools(
+def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
     hosted: HostedTools = NO_HOSTED_TOOLS,
     withheld: Collection[str] = (),
-) -> Offered:
+) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
     A tool that the host or a filter describes takes the place of ours of its kind; the
@@ -11398,27 +11436,27 @@ def offered_tools(
     own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
     if not model.facts.functions:
         own = []
-    tools = merged_tools(hosted.items, own)
-    left_out = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in left_out]
+    tools = merge_tools(hosted.items, own)
+    dropped_parameters = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in dropped_parameters]
     if not tools:
-        return Offered()
+        return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
     names = ToolNames(tuple(str(tool["name"]) for tool in called))
-    items = names.sent_tools(tools)
+    items = names.rename_tools(tools)
     choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
-    return Offered(items, names, choice)
+    return OfferedTools(items, names, choice)
 
 
 # ==== owui_manifold.store: Where records of a chat are written to and read from, encrypted if wanted.
 
-_SEALED = "sealed"
+_ENCRYPTED = "sealed"
 _PURPOSE = b"openai_responses_pipe kept items\x00"
 """The key may be the server's own secret, which also signs its sessions: the digest
 that is used here is of no use there."""
 
 
-class Seal:
+class Encryption:
     """Encrypts and reads back the values of message keys."""
 
     def __init__(self, secret: str) -> None:
@@ -11435,24 +11473,24 @@ class Seal:
         self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
         self._unreadable = fernet.InvalidToken
 
-    def close(self, value: Mapping[str, Any]) -> dict[str, Any]:
+    def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return `value` as it is stored."""
         token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
-        return {"__v": value.get("__v"), _SEALED: token.decode("ascii")}
+        return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
 
-    def open(self, value: object) -> object:
+    def decrypt(self, value: object) -> object:
         """Return a stored value in clear; one sealed with another key is empty."""
-        if not is_sealed(value):
+        if not is_encrypted_value(value):
             return value
         try:
-            return json.loads(self._fernet.decrypt(str(value[_SEALED]).encode()))
+            return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
         except (self._unreadable, ValueError):
             return {}
 
 
-def is_sealed(value: object) -> TypeGuard[Mapping[str, Any]]:
+def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Say whether a stored value is encrypted."""
-    return isinstance(value, Mapping) and _SEALED in value
+    return isinstance(value, Mapping) and _ENCRYPTED in value
 
 
 _HISTORY = "history"
@@ -11472,20 +11510,20 @@ class ChatStore:
     marks = True
 
     def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
     ) -> None:
         """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
         self.records = read_records(chat)
         self.messages = _messages_of(chat)
-        self.sent = read_sent(chat)
+        self.sent = read_sent_context(chat)
         self._is_behind = False
         self._caller = caller
         self._seal = seal
         self._key = message_key(caller.message_id)
-        in_answers = kept_values(self.messages)  # the host takes those along
+        in_answers = output_values(self.messages)  # the host takes those along
         keys = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         self._untidy = {key: chat[key] for key in keys}
-        self._dead = set(dead_in(chat.get(self._key)))
+        self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
             ulid: record
             for ulid, record in self.records.items()
@@ -11501,13 +11539,13 @@ class ChatStore:
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
-    def keep_sent(self, sent: Sent) -> None:
+    def set_sent(self, sent: SentContext) -> None:
         """Take what this run sends beside the chat; the next write stores it."""
-        if sent != Sent():
+        if sent != SentContext():
             self.sent[self._caller.message_id] = sent
             self._is_behind = True
 
-    async def write_rest(self) -> bool:
+    async def flush(self) -> bool:
         """Store what no write has stored so far; say whether that is all now.
 
         It is tried more than once: another process may hold SQLite's lock for longer
@@ -11519,9 +11557,9 @@ class ChatStore:
             await self._write()
         return not self._is_behind
 
-    async def bury_reasoning(self) -> None:
+    async def invalidate_reasoning(self) -> None:
         """Note that no reasoning kept so far in this chat is to be sent again."""
-        dying = _dying_in(self.records)
+        dying = _encrypted_ids(self.records)
         if dying:
             self._dead |= dying
             await self._write()
@@ -11529,7 +11567,7 @@ class ChatStore:
     async def _write(self) -> None:
         value = self._with_sent(write_records(self._own, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = tidied(self._untidy, self.messages, self._key, room)
+        others = prune(self._untidy, self.messages, self._key, room)
         values = {**others, self._key: value}
         stored = {key: self._closed(one) for key, one in values.items()}
         self._is_behind = not await write_chat_keys(self._caller.chat_id, stored)
@@ -11537,21 +11575,21 @@ class ChatStore:
             self._untidy = {}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return with_sent(value, self.sent.get(self._caller.message_id))
+        return add_sent_context(value, self.sent.get(self._caller.message_id))
 
     def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._seal.close(value) if self._seal else value
+        return self._seal.encrypt(value) if self._seal else value
 
-    def unshown(self) -> list[Kept]:
+    def take_unsent(self) -> list[StoredRecord]:
         """Return what the answer's own output is to hold and does not yet."""
         return []
 
-    def runs(self, rewritten: str) -> list[list[Item]]:
+    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
         """Return the stored output of each run of this branch.
 
         `rewritten` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_runs(self.messages, self._caller.message_id, rewritten)
+        return stored_outputs(self.messages, self._caller.message_id, rewritten)
 
 
 class OutputStore(ChatStore):
@@ -11560,30 +11598,30 @@ class OutputStore(ChatStore):
     marks = False
 
     def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
     ) -> None:
         """Begin with what `chat` holds, of either carrier."""
         super().__init__(caller, chat, seal)
-        self._unshown: list[Kept] = []
+        self._unshown: list[StoredRecord] = []
 
     async def write(self, record: Record) -> None:
         """Give `record` to the answer."""
         self._give(record.ulid, {record.ulid: record})
 
-    async def write_rest(self) -> bool:
+    async def flush(self) -> bool:
         """Give the answer what no record took with it; nobody can refuse."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
-    async def bury_reasoning(self) -> None:
+    async def invalidate_reasoning(self) -> None:
         """Note in the answer what is not to be sent again."""
-        dying = _dying_in(self.records)
+        dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
-    def unshown(self) -> list[Kept]:
+    def take_unsent(self) -> list[StoredRecord]:
         """Return what was given since this was asked last."""
         given, self._unshown = self._unshown, []
         return given
@@ -11593,7 +11631,7 @@ class OutputStore(ChatStore):
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(Kept(ulid, self._closed(value)))
+        self._unshown.append(StoredRecord(ulid, self._closed(value)))
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
@@ -11604,23 +11642,25 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     if chat is None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    kept |= kept_values(_messages_of(chat))
+    kept |= output_values(_messages_of(chat))
     store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
-        seal = _seal(valves)
-        return store(caller, _opened(kept, seal), seal)
-    if not any(map(is_sealed, kept.values())):
+        seal = _encryption(valves)
+        return store(caller, _decrypt_values(kept, seal), seal)
+    if not any(map(is_encrypted_value, kept.values())):
         return store(caller, kept)
     try:
-        return store(caller, _opened(kept, _seal(valves)))
+        return store(caller, _decrypt_values(kept, _encryption(valves)))
     except InvalidRequest:  # unreadable items are no reason to stop a chat
         return store(caller, kept)
 
 
-def _dying_in(records: Mapping[str, Record]) -> set[str]:
+def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
     """Return the ids of the records that only their maker can read."""
     return {
-        ulid for ulid, record in records.items() if any(map(is_bound, record.payload))
+        ulid
+        for ulid, record in records.items()
+        if any(map(is_encrypted, record.payload))
     }
 
 
@@ -11631,11 +11671,11 @@ def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
     return messages if isinstance(messages, Mapping) else {}
 
 
-def _opened(kept: Mapping[str, Any], seal: Seal) -> dict[str, Any]:
-    return {key: seal.open(value) for key, value in kept.items()}
+def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]:
+    return {key: seal.decrypt(value) for key, value in kept.items()}
 
 
-def _seal(valves: Valves) -> Seal:
+def _encryption(valves: Valves) -> Encryption:
     """Return the seal of this server; raises InvalidRequest where there can be none."""
     secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
     if not secret:
@@ -11643,14 +11683,14 @@ def _seal(valves: Valves) -> Seal:
             "STORE_ENCRYPTION needs a key. An administrator has to set "
             "STORE_ENCRYPTION_KEY in the valves of this pipe."
         )
-    return Seal(secret)
+    return Encryption(secret)
 
 
 # ==== owui_manifold.chat: The request that a chat or a task comes to.
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PreparedRequest:
     """One request, and where its answer is kept.
 
     `store` is None where nothing is kept; `before` is the round of the host's tools
@@ -11658,18 +11698,18 @@ class Job:
     are sentences for the person who asked.
     """
 
-    asked: Asked
+    call: PipeCall
     request: ResponsesRequest
     endpoint: Endpoint
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
-    before: Round | None = None
+    round: DelegatedRound | None = None
     toolset: Toolset | None = None
     notices: tuple[str, ...] = ()
 
     @property
-    def runs_calls(self) -> bool:
+    def runs_tools(self) -> bool:
         """Whether calls are answered here; if not, they are the host's."""
         return self.toolset is not None and self.toolset.runs_calls
 
@@ -11722,52 +11762,52 @@ def _hashed(kind: str, value: str) -> str | None:
     return sha256(named.encode()).hexdigest()[:48] if value else None
 
 
-def choice_for(
-    asked: Asked, stretches: Sequence[Stretch], store: ChatStore | None
+def choose_chat_model(
+    asked: PipeCall, stretches: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and a sentence that says why it was chosen; or none."""
     records = store.records.values() if store else ()
-    choice = choose_model(
+    choice = choose_auto_model(
         asked.caller.model,
         _first_question(stretches),
-        tools=bool(asked.around.metadata.get("tool_ids")),
+        tools=bool(asked.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
     )
     if choice is None:
         return model_of(asked), ""
-    model = resolve_overridden(choice.model, overrides_of(asked.valves))
+    model = resolve_with_overrides(choice.model, overrides_of(asked.valves))
     return model, f"{model.name} answers: {choice.why}."
 
 
-def _first_question(stretches: Sequence[Stretch]) -> Item | None:
+def _first_question(stretches: Sequence[ChatPart]) -> Item | None:
     for stretch in stretches:
-        if isinstance(stretch, Said) and stretch.item.get("role") == "user":
+        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user":
             return stretch.item
     return None
 
 
-def steadied(
-    asked: Asked,
+def restore_prefix(
+    asked: PipeCall,
     instructions: str,
-    stretches: list[Stretch],
+    stretches: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
-) -> tuple[str, list[Stretch]]:
+) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the chat, as they were sent where they were.
 
     What is sent for the first time goes to `store`.
     """
     if store is None:
         return instructions, stretches
-    pairs = paired_messages(stretches, store.messages, asked.around.metadata)
+    pairs = pair_messages(stretches, store.messages, asked.host.metadata)
     if not pairs:
         return instructions, stretches
     is_stable = _is_stable(asked.valves, model)
     if _is_new(asked, store):
         given = instructions if is_stable else None
-        store.keep_sent(sent_now(stretches, pairs, store.sent, given))
+        store.set_sent(capture_sent_context(stretches, pairs, store.sent, given))
     first = first_instructions(pairs, store.sent) if is_stable else None
-    told = as_sent(stretches, pairs, store.sent)
+    told = apply_sent_context(stretches, pairs, store.sent)
     return instructions if first is None else first, told
 
 
@@ -11776,52 +11816,54 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
     return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
 
 
-def _is_new(asked: Asked, store: ChatStore) -> bool:
+def _is_new(asked: PipeCall, store: ChatStore) -> bool:
     """Say whether this is the first request for the message that is asked."""
     message_id = asked.caller.message_id
-    continues = asked.around.metadata.get("assistant_message_id")
-    is_begun = message_id in store.sent or last_round(asked.state, message_id)
+    continues = asked.host.metadata.get("assistant_message_id")
+    is_begun = message_id in store.sent or load_round(asked.state, message_id)
     return not (continues or is_begun)
 
 
-async def prepare_chat(asked: Asked) -> Job:
+async def build_chat_request(asked: PipeCall) -> PreparedRequest:
     """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = asked_endpoint(asked)
+    endpoint = user_endpoint(asked)
     detail = asked.valves.IMAGE_DETAIL
-    messages, carried = with_records(messages_of(asked.body))
-    instructions, stretches = read_messages(messages, detail)
+    messages, carried = restore_from_details(messages_of(asked.body))
+    instructions, stretches = parse_messages(messages, detail)
     store = await open_store(asked.caller, asked.valves)
-    model, why = choice_for(asked, stretches, store)
+    model, why = choose_chat_model(asked, stretches, store)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(asked.around.metadata.get("regeneration_message_id"))
-        stretches, verbosity = without_directive(stretches, is_guided=guided)
+        guided = bool(asked.host.metadata.get("regeneration_message_id"))
+        stretches, verbosity = take_directive(stretches, is_guided=guided)
     origin = origin_at(model.family, endpoint)
-    before = last_round(asked.state, asked.caller.message_id)
-    stretches = with_tool_images(stretches, store.messages if store else {})
+    before = load_round(asked.state, asked.caller.message_id)
+    stretches = add_tool_images(stretches, store.messages if store else {})
     if store:
-        rewritten = str(asked.around.metadata.get("regeneration_message_id") or "")
-        stretches = with_kept(stretches, store.runs(rewritten))
+        rewritten = str(asked.host.metadata.get("regeneration_message_id") or "")
+        stretches = restore_from_outputs(stretches, store.stored_outputs(rewritten))
         carried |= store.records
-    items = continued_input(before, stretches) if before else None
+    items = continue_input(before, stretches) if before else None
     if before:
         instructions = before.instructions
-    instructions, stretches = steadied(asked, instructions, stretches, store, model)
+    instructions, stretches = restore_prefix(
+        asked, instructions, stretches, store, model
+    )
     if items is None:
         stretches = await _with_attachments(asked, stretches, store, model)
         items = await _history(asked, stretches, carried, origin)
     tools = _tools(asked, model)
-    choice = later_choice(tools.choice) if before else tools.choice
+    choice = next_tool_choice(tools.choice) if before else tools.choice
     body = _body(asked, choice, verbosity)
     settings = _settings(asked, endpoint, tools, model)
     request = build_request(model, instructions, items, body, settings)
-    return Job(
+    return PreparedRequest(
         asked,
         request,
         endpoint,
         origin,
-        limits_of(asked.valves, tools_ran=before is not None),
+        run_limits(asked.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(asked, tools),
@@ -11829,7 +11871,7 @@ async def prepare_chat(asked: Asked) -> Job:
     )
 
 
-def _body(asked: Asked, choice: object, verbosity: str) -> dict[str, Any]:
+def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer wins over them."""
     body = {**asked.body, "tool_choice": choice}
     if verbosity:
@@ -11839,25 +11881,25 @@ def _body(asked: Asked, choice: object, verbosity: str) -> dict[str, Any]:
     return body
 
 
-def _tools(asked: Asked, model: ResolvedModel) -> Offered:
-    features = asked.around.metadata.get("features")
+def _tools(asked: PipeCall, model: ResolvedModel) -> OfferedTools:
+    features = asked.host.metadata.get("features")
     hosted = hosted_tools(asked.valves, asked.user_valves, features, model)
-    offered = offered_tools(asked.body, model, asked.valves, hosted)
+    offered = offer_tools(asked.body, model, asked.valves, hosted)
     if _runs_calls(asked, offered):
         return offered
-    withheld = not_for_the_host(asked.valves, asked.around.tools)
-    return offered_tools(asked.body, model, asked.valves, hosted, withheld)
+    withheld = withheld_tools(asked.valves, asked.host.tools)
+    return offer_tools(asked.body, model, asked.valves, hosted, withheld)
 
 
-def _runs_calls(asked: Asked, offered: Offered) -> bool:
+def _runs_calls(asked: PipeCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here, as none of them has to be left to others."""
     known = offered.names.known
     ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
-    return ours and all(name in asked.around.tools for name in known)
+    return ours and all(name in asked.host.tools for name in known)
 
 
 def _settings(
-    asked: Asked, endpoint: Endpoint, tools: Offered, model: ResolvedModel
+    asked: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
     if endpoint.is_azure:  # it does not compact (responses-api.md §6)
@@ -11865,60 +11907,60 @@ def _settings(
     if any(map(is_hosted_tool, tools.items)):  # the API counts no others
         defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
     names = (model.id, model.family, asked.caller.model)
-    background = runs_in_background(asked.valves, names)
+    background = is_background_model(asked.valves, names)
     # Asked for in one piece, a background answer has no encrypted reasoning.
-    settings = chosen_settings(
+    settings = request_settings(
         asked.valves,
         asked.user_valves,
         streams=asked.caller.streams or background,
         tools=tools.items,
-        refused=asked.lessons.of(endpoint),
+        refused=asked.capabilities.of(endpoint),
         defaults=defaults,
     )
     return replace(settings, background=background)
 
 
 async def _with_attachments(
-    asked: Asked,
-    stretches: list[Stretch],
+    asked: PipeCall,
+    stretches: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
-) -> list[Stretch]:
+) -> list[ChatPart]:
     """Return the chat with what people attached, in the forms that the API reads."""
-    messages, metadata = store.messages if store else {}, asked.around.metadata
+    messages, metadata = store.messages if store else {}, asked.host.metadata
     attached = attachments_by_place(stretches, messages, metadata)
-    stretches = with_readable_images(stretches, attached)
+    stretches = resolve_images(stretches, attached)
     wanted = asked.valves.FILE_INPUT
     if wanted == "off" or not model.facts.vision or not any(attached.values()):
         return stretches
     user = await user_model(asked.caller.user_id)
-    return await with_documents(stretches, attached, user, wanted)
+    return await add_documents(stretches, attached, user, wanted)
 
 
 async def _history(
-    asked: Asked,
-    stretches: list[Stretch],
+    asked: PipeCall,
+    stretches: list[ChatPart],
     records: Mapping[str, Record],
     origin: Origin,
 ) -> list[Item]:
     """Return the input of a chat's history."""
     reader = origin if asked.valves.remembers_reasoning() else None
     user_id = asked.caller.user_id
-    records = await with_kept_pictures(records, stretches, user_id)
+    records = await load_stored_images(records, stretches, user_id)
     items = build_input(
         stretches, records, reader, with_tools=asked.valves.PERSIST_TOOL_RESULTS
     )
-    refuse_too_much(items)
+    check_input_size(items)
     return items
 
 
-def _toolset(asked: Asked, offered: Offered) -> Toolset:
+def _toolset(asked: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others have to run one of them."""
-    around, valves = asked.around, asked.valves
+    around, valves = asked.host, asked.valves
     log = partial(asked.log.line, "DEBUG")
-    approver = approver_of(valves, around.metadata, around.event_call, log)
+    approver = build_approver(valves, around.metadata, around.event_call, log)
     tools = HostTools(around, offered.names, asked.threads)
-    return toolset_of(
+    return build_toolset(
         valves,
         tools,
         approver,
@@ -11937,13 +11979,13 @@ _NOT_FOR_TASKS = frozenset(
 """What a person or a workspace model asks of an answer, which a title is none of."""
 
 
-def prepare_task(asked: Asked) -> Job:
+def build_task_request(asked: PipeCall) -> PreparedRequest:
     """Return the job for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = asked_endpoint(asked)
+    endpoint = user_endpoint(asked)
     model = _task_model(asked, endpoint)
     messages = task_messages(messages_of(asked.body))
-    instructions, stretches = read_messages(messages)
+    instructions, stretches = parse_messages(messages)
     body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
     form = task_format(asked.caller.task, messages)
     if form and model.facts.known_family:
@@ -11954,11 +11996,11 @@ def prepare_task(asked: Asked) -> Job:
     items = build_input(stretches, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = limits_of(asked.valves, tools_ran=False)
-    return Job(asked, request, endpoint, origin, limits)
+    limits = run_limits(asked.valves, tools_ran=False)
+    return PreparedRequest(asked, request, endpoint, origin, limits)
 
 
-def _task_model(asked: Asked, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     Another server than OpenAI's need not have the model of the default.
@@ -11966,7 +12008,7 @@ def _task_model(asked: Asked, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return resolve_overridden(wanted, overrides_of(valves))
+        return resolve_with_overrides(wanted, overrides_of(valves))
     return model_of(asked)
 
 
@@ -11981,10 +12023,10 @@ _TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} 
 _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
-class MadeFiles:
+class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
-    def __init__(self, job: Job, connections: Connections) -> None:
+    def __init__(self, job: PreparedRequest, connections: Connections) -> None:
         """Store for the user who asks, beside the message that is being written."""
         self._job = job
         self._connections = connections
@@ -11997,8 +12039,8 @@ class MadeFiles:
         the page would add them up.
         """
         if isinstance(event, Pictured):
-            return event if self._job.asked.caller.may_have_row else None
-        if not isinstance(event, ItemEnded) or self._job.asked.around.request is None:
+            return event if self._job.call.caller.may_have_row else None
+        if not isinstance(event, ItemEnded) or self._job.call.host.request is None:
             return event
         card = await self._card(event.item)
         return replace(event, card=card) if card else event
@@ -12009,14 +12051,14 @@ class MadeFiles:
         Callers over HTTP get pictures whole, and files where there is a stream to put
         their addresses below the text.
         """
-        caller = self._job.asked.caller
+        caller = self._job.call.caller
         host_reads = caller.host_reads
-        if is_drawing(item) and host_reads and item.get("result"):
-            return await self._pictures([picture_url(item)])
+        if is_image_call(item) and host_reads and item.get("result"):
+            return await self._pictures([image_url(item)])
         if item_type(item) == "code_interpreter_call" and host_reads:
             outputs = content_parts(item.get("outputs"))
             return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = cited_files(item) if host_reads or caller.streams else []
+        cited = file_citations(item) if host_reads or caller.streams else []
         if item_type(item) == "message" and cited:
             return await self._cited(cited[:_MOST_FILES], message_text(item))
         return {}
@@ -12045,7 +12087,7 @@ class MadeFiles:
         for citation in cited:
             name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
             stored = await self._fetched(citation, name, deadlines)
-            addresses = addresses_of(text, name)
+            addresses = container_addresses(text, name)
             if isinstance(stored, str):
                 notes.append(f"*{stored}*")
                 continue
@@ -12069,8 +12111,8 @@ class MadeFiles:
         except UnreadableAnswer:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._job.asked.log.line("WARNING", f"no container file: {error}")
-            gone = isinstance(error, ApiRefused) and error.setback.status == 404
+            self._job.call.log.line("WARNING", f"no container file: {error}")
+            gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
@@ -12081,7 +12123,7 @@ class MadeFiles:
         """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
-            caller, around = self._job.asked.caller, self._job.asked.around
+            caller, around = self._job.call.caller, self._job.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
             user = await user_model(caller.user_id)
@@ -12114,9 +12156,9 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 # ==== owui_manifold.report: What the log and the person who asks are told of a run.
 
 
-def report_request(job: Job) -> None:
+def report_request(job: PreparedRequest) -> None:
     """Write that a request is about to be sent; of what it says, nothing."""
-    request, asked = job.request, job.asked
+    request, asked = job.request, job.call
     asked.log.line(
         "DEBUG",
         f"request to {job.endpoint.host}: {request.model}, "
@@ -12126,7 +12168,7 @@ def report_request(job: Job) -> None:
         f"{'kept' if job.store else 'not kept'}, "
         f"{'native events' if asked.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing(job):
+    if missing := _missing_features(job):
         told = "left out, not known to the API or not taken by the model: "
         asked.log.line("DEBUG", told + ", ".join(missing))
     if asked.valves.writes_audit_log():
@@ -12134,23 +12176,23 @@ def report_request(job: Job) -> None:
         asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
 
 
-def report_note(job: Job, note: Noted) -> None:
+def report_note(job: PreparedRequest, note: Status) -> None:
     """Write what was done to get an answer after all."""
-    job.asked.log.line("WARNING", note.sentence)
+    job.call.log.line("WARNING", note.sentence)
 
 
-def report_unstored(job: Job) -> None:
+def report_write_failure(job: PreparedRequest) -> None:
     """Write that later turns will miss something; the answer itself is whole."""
-    job.asked.log.line(
+    job.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
         "turns go on without them. Its database may be locked or full.",
     )
 
 
-def report_end(job: Job, ended: RunEnded) -> RunEnded:
+def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
     """Write how a run ended; return it with the id of a failure in its sentence."""
-    asked, trace = job.asked, ended.trace
+    asked, trace = job.call, ended.trace
     if asked.valves.writes_audit_log():
         asked.log.audit(_audit_end(job, ended))
     _report_removals(asked, trace.removed)
@@ -12166,33 +12208,33 @@ def report_end(job: Job, ended: RunEnded) -> RunEnded:
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    ending = ending_for(asked, ended.ending, trace.status)
+    ending = correct_ending(asked, ended.ending, trace.status)
     sentence = with_error_id(asked, ending.sentence)
     return replace(ended, ending=replace(ending, sentence=sentence))
 
 
-def report_refusal(asked: Asked, sentence: str) -> str:
+def report_refusal(asked: PipeCall, sentence: str) -> str:
     """Write why nothing was sent; return the sentence with its id."""
     asked.log.line("WARNING", f"nothing was sent: {sentence}")
     return with_error_id(asked, sentence)
 
 
-def with_error_id(asked: Asked, sentence: str) -> str:
+def with_error_id(asked: PipeCall, sentence: str) -> str:
     """Return a sentence with the id under which the log has the lines of the run."""
     return f"{sentence} (Error id: {asked.log.run_id})"
 
 
-def _missing(job: Job) -> list[str]:
+def _missing_features(job: PreparedRequest) -> list[str]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
-    own, body = job.asked.user_valves, job.asked.body
-    if job.asked.caller.task:
+    own, body = job.call.user_valves, job.call.body
+    if job.call.caller.task:
         return []
     words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
     chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return left_out({**chosen, **body}, job.request)
+    return dropped_parameters({**chosen, **body}, job.request)
 
 
-def _report_removals(asked: Asked, removed: Mapping[str, int]) -> None:
+def _report_removals(asked: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
@@ -12201,9 +12243,9 @@ def _report_removals(asked: Asked, removed: Mapping[str, int]) -> None:
         asked.log.line("DEBUG" if meant else "WARNING", told)
 
 
-def _audit_end(job: Job, ended: RunEnded) -> str:
+def _audit_end(job: PreparedRequest, ended: RunDone) -> str:
     payload, host = job.request.payload(), job.endpoint.host
-    trace, run_id = ended.trace, job.asked.log.run_id
+    trace, run_id = ended.trace, job.call.log.run_id
     if ended.ending.kind in ("completed", "incomplete"):
         return audit_success(payload, host, run_id, {"model": trace.model})
     return audit_error(payload, host, run_id, trace.error, trace.status)
@@ -12212,14 +12254,14 @@ def _audit_end(job: Job, ended: RunEnded) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def priced(job: Job, ended: RunEnded) -> RunEnded:
+def add_cost(job: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of a run with its cost, if it is shown and can be known.
 
     The prices are those of the standard tier; valves that cannot be read leave only a
     line in the log, because the answer is there.
     """
-    valves, request = job.asked.valves, job.request
-    own_choice = job.asked.user_valves.SHOW_COST
+    valves, request = job.call.valves, job.request
+    own_choice = job.call.user_valves.SHOW_COST
     shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
     if not shown or ended.usage is None:
         return ended
@@ -12227,9 +12269,9 @@ def priced(job: Job, ended: RunEnded) -> RunEnded:
         return ended
     try:
         own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = resolve_overridden(request.model, overrides_of(valves)).facts
+        facts = resolve_with_overrides(request.model, overrides_of(valves)).facts
     except InvalidRequest as error:
-        job.asked.log.line("WARNING", str(error))
+        job.call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
     return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
@@ -12246,12 +12288,12 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(asked: Asked) -> list[str]:
+async def legacy_notices(asked: PipeCall) -> list[str]:
     """Tell an administrator once of a model that is set so; change it if they wish.
 
     What a user chose for a chat of their own is left alone.
     """
-    metadata, lessons = asked.around.metadata, asked.lessons
+    metadata, lessons = asked.host.metadata, asked.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
     if asked.caller.task or way != "legacy":
@@ -12262,23 +12304,25 @@ async def legacy_notices(asked: Asked) -> list[str]:
         return []
     changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if lessons.is_news(f"log: {model_id}: {notice}"):
+    if lessons.first_time(f"log: {model_id}: {notice}"):
         asked.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = asked.caller.is_admin and lessons.is_news(f"chat: {model_id}: {notice}")
+    is_shown = asked.caller.is_admin and lessons.first_time(
+        f"chat: {model_id}: {notice}"
+    )
     return [notice] if is_shown else []
 
 
-def remote_notices(job: Job) -> list[str]:
+def remote_notices(job: PreparedRequest) -> list[str]:
     """Write what is wrong with the servers to the log; return what this chat shows.
 
     Only administrators are shown anything. What keeps a server out is told at every
     answer, what of one is not sent once to the log and once in a chat.
     """
-    asked = job.asked
-    if asked.caller.task or job.before:
+    asked = job.call
+    if asked.caller.task or job.round:
         return []
     servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
-    is_news, is_admin = asked.lessons.is_news, asked.caller.is_admin
+    is_news, is_admin = asked.capabilities.first_time, asked.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
     for note in servers.notes:
@@ -12289,10 +12333,10 @@ def remote_notices(job: Job) -> list[str]:
     return shown
 
 
-async def notices_of(job: Job) -> list[str]:
+async def notices_of(job: PreparedRequest) -> list[str]:
     """Return the sentences to show; tasks and later rounds of tools have none."""
-    asked = job.asked
-    if asked.caller.task or job.before:
+    asked = job.call
+    if asked.caller.task or job.round:
         return []
     retirement = retirement_notice(model_of(asked), utc_today())
     return [
@@ -12304,32 +12348,34 @@ async def notices_of(job: Job) -> list[str]:
     ]
 
 
-def _mistakes(job: Job) -> list[str]:
+def _mistakes(job: PreparedRequest) -> list[str]:
     """Return what an administrator has to put right."""
-    asked = job.asked
-    other = is_of_another_version(asked.around.metadata)
-    found = [permission_complaint(asked.valves), OTHER_VERSION if other else ""]
+    asked = job.call
+    other = is_of_another_version(asked.host.metadata)
+    found = [permission_error(asked.valves), OTHER_VERSION if other else ""]
     return [sentence for sentence in found if sentence]
 
 
 # ==== owui_manifold.answer: A job, run: each event of the answer, with the marker of what was kept for it.
 
-Told = tuple[ShownEvent, str]
+AnswerEvent = tuple[AnswerEventItem, str]
 _Run = AsyncGenerator[tuple[RunEvent, str], None]
 
 
-async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]:
+async def answer_events(
+    job: PreparedRequest, connections: Connections
+) -> AsyncGenerator[AnswerEvent, None]:
     """Run `job` and yield its events.
 
     A marker comes with the first growth of a text, with the end of a remark, or with
     the end of the run, and only after the host was asked to store what it names; what
     the answer itself is to hold comes in front of the event.
     """
-    async with aclosing(_told_with_markers(job, connections)) as events:
+    async with aclosing(_events_with_markers(job, connections)) as events:
         carrying = _carrying(job)
         async for event, line in events:
             index = event.index if isinstance(event, Grew | ItemEnded) else None
-            for kept in job.store.unshown() if job.store else ():
+            for kept in job.store.take_unsent() if job.store else ():
                 yield replace(kept, index=index), ""
             carried = carrying.feed(event) if carrying else None
             if carried:
@@ -12337,48 +12383,48 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
             yield event, line
 
 
-def _carrying(job: Job) -> Carrying | None:
+def _carrying(job: PreparedRequest) -> Carrying | None:
     """Return what collects the turns, for a chat without a row that the host reads."""
-    asked = job.asked
+    asked = job.call
     remembers = asked.valves.remembers_reasoning() and not asked.caller.task
     if job.store or not asked.caller.host_reads or not remembers:
         return None
     return Carrying(job.origin, new_ulid, asked.known_sources)
 
 
-async def _told_with_markers(job: Job, connections: Connections) -> _Run:
+async def _events_with_markers(job: PreparedRequest, connections: Connections) -> _Run:
     """Run `job` and yield its events with their markers."""
-    pending = job.before.pending if job.before else ()
-    keeping = Keeping(_author(job), _new_record, pending, job.asked.known_sources)
+    pending = job.round.pending if job.round else ()
+    keeping = Keeping(_record_scope(job), _new_record, pending, job.call.known_sources)
     marked = set[str]()
     report_request(job)
     for notice in await notices_of(job):
-        yield Noted(notice), ""
-    made = MadeFiles(job, connections)
+        yield Status(notice), ""
+    made = ArtifactStore(job, connections)
     events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
     async with aclosing(events):
         async for arrived in events:
             match event := await made.stored(arrived):
                 case None:
                     continue
-                case Noted():
-                    job = await _learn(job, event)
+                case Status():
+                    job = await _apply_fallback(job, event)
                     yield event, ""
-                case RunEnded():
+                case RunDone():
                     await _stored_marker(job, keeping.closing(event.output), marked)
                     record = _end(job, keeping, event)
                     line = await _stored_marker(job, record, marked)
-                    if job.store and not await job.store.write_rest():
-                        report_unstored(job)
-                    yield priced(job, report_end(job, event)), line
+                    if job.store and not await job.store.flush():
+                        report_write_failure(job)
+                    yield add_cost(job, report_end(job, event)), line
                 case _:
                     record = keeping.feed(event)
                     yield event, await _stored_marker(job, record, marked)
 
 
-def _author(job: Job) -> Author:
-    caller, remembers = job.asked.caller, job.asked.valves.remembers_reasoning()
-    return Author(
+def _record_scope(job: PreparedRequest) -> RecordScope:
+    caller, remembers = job.call.caller, job.call.valves.remembers_reasoning()
+    return RecordScope(
         caller.host_model,
         caller.message_id,
         job.origin,
@@ -12391,48 +12437,50 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _learn(job: Job, note: Noted) -> Job:
+async def _apply_fallback(job: PreparedRequest, note: Status) -> PreparedRequest:
     """Keep what a refusal taught, so that no later request runs into it.
 
     Returns the job as it goes on: the next round of tools begins with what is sent
     now.
     """
     report_note(job, note)
-    job.asked.lessons.note(job.endpoint, note.cause)
+    job.call.capabilities.note(job.endpoint, note.cause)
     if note.cause != "reasoning":
         return job
     if job.store:
-        await job.store.bury_reasoning()
-    rest = [item for item in job.request.input if not is_bound(item)]
+        await job.store.invalidate_reasoning()
+    rest = [item for item in job.request.input if not is_encrypted(item)]
     return replace(job, request=job.request.model_copy(update={"input": rest}))
 
 
-def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
+def _end(job: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
-    asked = job.asked
-    delegates = not job.runs_calls and asked.caller.host_reads
+    asked = job.call
+    delegates = not job.runs_tools and asked.caller.host_reads
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
     if not (delegates and asked.state and is_open):
         return keeping.rest()
     within_run = asked.valves.carries_reasoning()
-    received = tuple(given_back(ended.output, with_reasoning=within_run))
+    received = tuple(replay_output(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
-    ended_round = Round(
+    ended_round = DelegatedRound(
         *(sent, received, tuple(keeping.pending), keeping.cited),
         job.request.instructions or "",
     )
-    remember_round(asked.state, asked.caller.message_id, ended_round)
+    save_round(asked.state, asked.caller.message_id, ended_round)
     return None
 
 
-async def _stored_marker(job: Job, record: Record | None, marked: set[str]) -> str:
+async def _stored_marker(
+    job: PreparedRequest, record: Record | None, marked: set[str]
+) -> str:
     """Store `record`; return its marker unless it is among the `marked` already."""
     if record is None or job.store is None:
         return ""
     await job.store.write(record)
     is_new = record.ulid not in marked
     marked.add(record.ulid)
-    return marker(record.kind, record.ulid) if is_new and job.store.marks else ""
+    return format_marker(record.kind, record.ulid) if is_new and job.store.marks else ""
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
@@ -12455,7 +12503,7 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
             if len(found) > _LONGEST_LIST:
                 break
     try:
-        return listed_ids(json.loads(found))
+        return list_ids(json.loads(found))
     except (ValueError, RecursionError):
         raise UnreadableAnswer("The server's list of models cannot be read.") from None
 
@@ -12506,7 +12554,7 @@ class Listing:
 _AUTO = "auto"
 
 
-def offered_models(
+def list_models(
     valves: Valves, listing: Listing, connections: Connections
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
@@ -12520,14 +12568,14 @@ def offered_models(
         name = entry.strip()
         names += _newest(valves, listing, connections) if name == _AUTO else [name]
     listed = dict.fromkeys(name for name in names if name)
-    return {name: resolve_overridden(name, overrides) for name in listed}
+    return {name: resolve_with_overrides(name, overrides) for name in listed}
 
 
-def listed_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
+def configured_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
     """Return the models that the administrator wrote into MODEL_ID."""
     names = [name.strip() for name in valves.MODEL_ID.split(",")]
     written = dict.fromkeys(name for name in names if name not in ("", _AUTO))
-    return [resolve_overridden(name, overrides) for name in written]
+    return [resolve_with_overrides(name, overrides) for name in written]
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
@@ -12535,7 +12583,7 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
     usable = None
     if valves.FETCH_MODELS:
         try:
-            usable = listing.usable(endpoint_of(valves), connections)
+            usable = listing.usable(build_endpoint(valves), connections)
         except ResponsesError:
             usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.
@@ -12562,7 +12610,7 @@ _PING: Item = {
 _WORKS, _FAILS, _OPEN = "✅", "❌", "⚠️"
 
 
-class Checkup:
+class Diagnostics:
     """One model of the pipe at its server, tried out piece by piece."""
 
     def __init__(
@@ -12595,7 +12643,7 @@ class Checkup:
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
         yield ItemEnded(0, whole)
-        yield RunEnded(COMPLETED, output=(whole,))
+        yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(
         self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
@@ -12645,13 +12693,13 @@ class Checkup:
         """
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
-        remedy, ended = "", RunEnded(CUT)
+        remedy, ended = "", RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Noted) and event.cause:
+                if isinstance(event, Status) and event.cause:
                     remedy = event.sentence
-                ended = event if isinstance(event, RunEnded) else ended
+                ended = event if isinstance(event, RunDone) else ended
         answered = ended.ending.kind in ("completed", "incomplete")
         return remedy if answered else ended.ending.sentence
 
@@ -12660,7 +12708,7 @@ def _finding(sign: str, what: str, sentence: str) -> str:
     return f"- {sign} **{what}**: {sentence}"
 
 
-def is_checkup(asked: Asked) -> bool:
+def is_check_command(asked: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     messages = messages_of(asked.body)
     last: Mapping[str, Any] = messages[-1] if messages else {}
@@ -12669,16 +12717,16 @@ def is_checkup(asked: Asked) -> bool:
     return is_command and last.get("role") == "user" and asked.caller.is_admin
 
 
-async def checkup_of(
-    asked: Asked, connections: Connections
-) -> AsyncGenerator[tuple[ShownEvent, str], None]:
+async def run_diagnostics(
+    asked: PipeCall, connections: Connections
+) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
     valves, model = asked.valves, model_of(asked)
-    features = asked.around.metadata.get("features")
+    features = asked.host.metadata.get("features")
     hosted = hosted_tools(valves, asked.user_valves, features, model)
-    limits = limits_of(valves, tools_ran=False)
-    checkup = Checkup(model, asked_endpoint(asked), connections, limits)
-    listed = listed_models(valves, overrides_of(valves))
+    limits = run_limits(valves, tools_ran=False)
+    checkup = Diagnostics(model, user_endpoint(asked), connections, limits)
+    listed = configured_models(valves, overrides_of(valves))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
             yield event, ""
@@ -12700,13 +12748,13 @@ class Pipe:
         """Open nothing and start nothing: the host makes a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._lessons = Lessons()
+        self._lessons = AccountCapabilities()
         self._listing = Listing()
         self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = offered_models(self.valves, self._listing, self._connections)
+        models = list_models(self.valves, self._listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
@@ -12725,15 +12773,15 @@ class Pipe:
         caller = read_caller(body, __user__, __metadata__, __task__)
         user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
-        asked = Asked(
+        asked = PipeCall(
             body,
             caller,
             valves,
             user_valves,
             getattr(__request__, "state", None),
             self._lessons,
-            RunLog(level, secrets_of(valves, user_valves), new_ulid()[-10:]),
-            Surroundings(
+            RunLog(level, valve_secrets(valves, user_valves), new_ulid()[-10:]),
+            HostContext(
                 tools=__tools__ or {},
                 request=__request__,
                 metadata=__metadata__ or {},
@@ -12749,36 +12797,36 @@ class Pipe:
             return self._stream(asked)
         return await self._complete(asked)
 
-    async def _stream(self, asked: Asked) -> AsyncGenerator[Chunk, None]:
+    async def _stream(self, asked: PipeCall) -> AsyncGenerator[Chunk, None]:
         """Yield the answer as the reader of the stream understands it.
 
         Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
         """
         if asked.caller.host_reads:
-            view: NativeView | ChunkView = _native_view(asked)
+            view: NativeRenderer | ChunkRenderer = _native_view(asked)
         else:
-            view = ChunkView(*_heading(asked))
+            view = ChunkRenderer(*_response_head(asked))
         failed = True
         try:
             async with aclosing(self._answer(asked)) as events:
                 async for event, marker in events:
-                    for chunk in view.show(event, marker):
+                    for chunk in view.render(event, marker):
                         yield chunk
-                    if isinstance(event, RunEnded):
+                    if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would take away what has been shown
             yield error_chunk(_sentence_of(asked, error))
         if failed and _shows_log(asked):
             yield source_chunk("Log of this answer", asked.log.text())
 
-    async def _complete(self, asked: Asked) -> Chunk:
+    async def _complete(self, asked: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
         view = _native_view(asked)
         try:
             ended = await self._watch(asked, self._answer(asked), view)
         except Exception as error:  # raised, the host would show its text
             return error_chunk(_sentence_of(asked, error))
-        result = completion(ended, *_heading(asked))
+        result = completion(ended, *_response_head(asked))
         if not asked.caller.host_reads:
             return result
         # The page shows no finish_reason: an answer that ended early needs its words.
@@ -12786,37 +12834,40 @@ class Pipe:
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
 
-    async def _do_task(self, asked: Asked) -> Chunk:
+    async def _do_task(self, asked: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
         view, text = _native_view(asked), ""
         try:
-            events = told(prepare_task(asked), self._connections)
+            events = answer_events(build_task_request(asked), self._connections)
             ended = await self._watch(asked, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a title that failed is no reason to fail a chat
             _sentence_of(asked, error)
         return task_result(text, asked.caller.host_model)
 
-    async def _answer(self, asked: Asked) -> AsyncGenerator[Told, None]:
+    async def _answer(self, asked: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of a chat's answer, or of a check of the set-up."""
-        if is_checkup(asked):
-            events = checkup_of(asked, self._connections)
+        if is_check_command(asked):
+            events = run_diagnostics(asked, self._connections)
         else:
-            events = told(await prepare_chat(asked), self._connections)
+            events = answer_events(await build_chat_request(asked), self._connections)
         async with aclosing(events):
             async for event in events:
                 yield event
 
     async def _watch(
-        self, asked: Asked, events: AsyncGenerator[Told, None], view: NativeView
-    ) -> RunEnded:
+        self,
+        asked: PipeCall,
+        events: AsyncGenerator[AnswerEvent, None],
+        view: NativeRenderer,
+    ) -> RunDone:
         """Read `events` to their end; `view` keeps the items for the host."""
-        ended = RunEnded(CUT)
+        ended = RunDone(CUT)
         async with aclosing(events):
             async for event, marker in events:
-                for chunk in view.show(event, marker):
+                for chunk in view.render(event, marker):
                     await _tell_page(asked, chunk)
-                ended = event if isinstance(event, RunEnded) else ended
+                ended = event if isinstance(event, RunDone) else ended
         return ended
 
 
@@ -12829,38 +12880,38 @@ def _user_valves(
     """Return what the user chose, in settings and switches, as far as they may."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
-    return permitted_valves(
-        with_wishes(chosen, metadata or {}), valves, caller.is_admin
+    return allowed_user_valves(
+        apply_composer_switches(chosen, metadata or {}), valves, caller.is_admin
     )
 
 
-def _native_view(asked: Asked) -> NativeView:
-    return NativeView(monotonic_seconds, asked.known_sources)
+def _native_view(asked: PipeCall) -> NativeRenderer:
+    return NativeRenderer(monotonic_seconds, asked.known_sources)
 
 
-async def _tell_page(asked: Asked, chunk: Chunk) -> None:
+async def _tell_page(asked: PipeCall, chunk: Chunk) -> None:
     """Send a status or a source: without a stream the host reads none of them."""
-    emit = asked.around.event_emitter
+    emit = asked.host.event_emitter
     if "event" in chunk and emit is not None and asked.caller.host_reads:
         await emit(chunk["event"])
 
 
-def _heading(asked: Asked) -> tuple[str, int, str]:
+def _response_head(asked: PipeCall) -> tuple[str, int, str]:
     """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), asked.caller.host_model
 
 
-def _shows_log(asked: Asked) -> bool:
+def _shows_log(asked: PipeCall) -> bool:
     """Say whether the log of a failed answer is shown below it."""
     wanted = asked.user_valves.SHOW_LOG_ON_ERROR and asked.caller.is_admin
     return wanted and asked.caller.host_reads
 
 
-def _sentence_of(asked: Asked, error: Exception) -> str:
+def _sentence_of(asked: PipeCall, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         return report_refusal(asked, str(error))
-    asked.log.line("ERROR", error_place(error))
+    asked.log.line("ERROR", describe_exception(error))
     return with_error_id(
         asked,
         "Something in this pipe went wrong. Try again; if it lasts, give an "

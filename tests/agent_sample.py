@@ -13,7 +13,7 @@ from gpt5_agent.thoughts import answer_text
 from openai_responses.endings import CUT, Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call
-from openai_responses.loop.events import CallAnswered, RunEnded, RunEvent
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.connections import Connections
 from run_sample import call, run_of
 
@@ -70,7 +70,7 @@ class ScriptedProvider:
         self.asked.append((list(history), names))
         answer = self._answers.pop(0)
         *events, ended = run_of(*answer)
-        assert isinstance(ended, RunEnded)
+        assert isinstance(ended, RunDone)
         if not answer:
             yield Generation(True, ended=replace(ended, ending=CUT))
             return
@@ -110,14 +110,14 @@ async def events_of(
     async with aclosing(events):
         found = [event async for event in events]
     shown = [one.metadata for one in found if isinstance(one, ExecutionEnded)]
-    assert len([one for one in found if isinstance(one, RunEnded)]) == 1
+    assert len([one for one in found if isinstance(one, RunDone)]) == 1
     assert len(ended) == len(shown) <= 1
     return found
 
 
 def answered(events: Sequence[AgentEvent]) -> list[object]:
     """The outputs of the calls that the agent answered."""
-    return [one.item["output"] for one in events if isinstance(one, CallAnswered)]
+    return [one.item["output"] for one in events if isinstance(one, ToolOutput)]
 
 
 def states(events: Sequence[AgentEvent]) -> list[str]:
@@ -127,7 +127,7 @@ def states(events: Sequence[AgentEvent]) -> list[str]:
 
 def ending_of(events: Sequence[AgentEvent]) -> Ending:
     """How the run ended."""
-    [ended] = [one for one in events if isinstance(one, RunEnded)]
+    [ended] = [one for one in events if isinstance(one, RunDone)]
     return ended.ending
 
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
-from owui_manifold.config import Lessons, secrets_of
-from owui_manifold.context import Asked, Caller, Surroundings
+from owui_manifold.config import AccountCapabilities, valve_secrets
+from owui_manifold.context import Caller, HostContext, PipeCall
 from owui_manifold.log import RunLog
 from owui_manifold.valves import UserValves, Valves
 from simulator import Simulator
@@ -52,21 +52,21 @@ def asked_of(
     caller: Caller | None = None,
     user_valves: UserValves | None = None,
     state: Any = None,
-    around: Surroundings | None = None,
-) -> Asked:
+    around: HostContext | None = None,
+) -> PipeCall:
     """A call of a new pipe for a stored chat; its log keeps every line.
 
     The host gave it no tools to run unless `around` has some.
     """
     own = user_valves or UserValves()
-    return Asked(
+    return PipeCall(
         body,
         caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True),
         valves,
         own,
         SimpleNamespace() if state is None else state,
-        Lessons(),
-        RunLog(valves.LOG_LEVEL, secrets_of(valves, own), RUN_ID),
+        AccountCapabilities(),
+        RunLog(valves.LOG_LEVEL, valve_secrets(valves, own), RUN_ID),
         around or surroundings(),
         ThreadPoolExecutor(1),
     )
@@ -74,7 +74,7 @@ def asked_of(
 
 def surroundings(
     tools: Mapping[str, Mapping[str, Any]] | None = None, **more: Any
-) -> Surroundings:
+) -> HostContext:
     """What the host gives beside the chat."""
     given: Json = {
         "request": SimpleNamespace(),
@@ -83,4 +83,4 @@ def surroundings(
         "event_call": None,
         "event_emitter": None,
     }
-    return Surroundings(tools or {}, **{**given, **more})
+    return HostContext(tools or {}, **{**given, **more})

@@ -4,16 +4,16 @@ from collections.abc import Iterable
 
 from openai_responses.items import item_type
 from openai_responses.loop.events import (
-    CallAnswered,
     Cited,
     Grew,
     ItemEnded,
     ItemStarted,
-    Noted,
     Pictured,
-    RunEnded,
+    ResponseDone,
+    RunDone,
     RunEvent,
-    TurnEnded,
+    Status,
+    ToolOutput,
 )
 
 
@@ -32,15 +32,15 @@ def _line(event: RunEvent) -> str:
             return _line_beside(event)
         case ItemEnded(index, item):
             return f"{index} ended {item_type(item)}"
-        case CallAnswered(index, item, failed):
+        case ToolOutput(index, item, failed):
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
-        case TurnEnded(_, status, _):
+        case ResponseDone(_, status, _):
             return f"turn {status}"
-        case Noted(sentence, ""):
+        case Status(sentence, ""):
             return f"noted: {sentence}"
-        case Noted(sentence, cause):
+        case Status(sentence, cause):
             return f"noted {cause}: {sentence}"
-        case RunEnded(ending):
+        case RunDone(ending):
             return f"run {ending.kind}"
 
 

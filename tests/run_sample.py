@@ -11,15 +11,15 @@ from openai_responses.endings import CUT
 from openai_responses.errors import MalformedEvent
 from openai_responses.items import Item, is_call, item_texts, item_type, open_calls
 from openai_responses.loop.events import (
-    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
-    RunEnded,
+    RunDone,
     RunEvent,
+    ToolOutput,
 )
-from openai_responses.loop.response import Turn
-from openai_responses.loop.tools import failed_answer, output_of
+from openai_responses.loop.response import ResponseState
+from openai_responses.loop.tools import output_item, tool_error
 from openai_responses.requests.replay import Origin, is_approval_request
 from openai_responses.transport.stream import (
     Delta,
@@ -30,16 +30,16 @@ from openai_responses.transport.stream import (
     StreamEvent,
     parse_event,
 )
-from owui_chat.render.native import NativeView
-from owui_chat.storage.markers import marker
-from owui_chat.storage.output_carrier import Kept
-from owui_chat.storage.recorder import Author, Keeping
+from owui_chat.render.native import NativeRenderer
+from owui_chat.storage.markers import format_marker
+from owui_chat.storage.output_carrier import StoredRecord
+from owui_chat.storage.recorder import Keeping, RecordScope
 from owui_chat.storage.records import Record, write_records
 
 STREAMS = Path(__file__).parent / "streams"
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
 ORIGIN = Origin("gpt-5.2", "api.openai.com")
-AUTHOR = Author("openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True)
+AUTHOR = RecordScope("openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True)
 USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
@@ -147,7 +147,7 @@ def run_with_tools(
     first = run_of(reasoning("1"), call("1"), call("2"))
     given = outputs or (output("1"), output("2", "snow"))
     answered: list[RunEvent] = [
-        CallAnswered(3 + place, item, place == 1, (card or {}) if place == 0 else {})
+        ToolOutput(3 + place, item, place == 1, (card or {}) if place == 0 else {})
         for place, item in enumerate(given)
     ]
     head = ItemStarted(5, _begun(message("1", "")))
@@ -158,7 +158,7 @@ def run_with_tools(
     ]
     items = (reasoning("1"), call("1"), call("2"), *given, message("1", "Rain."))
     ended = first[-1]
-    assert isinstance(ended, RunEnded)
+    assert isinstance(ended, RunDone)
     return [*first[:-1], *answered, *text, replace(ended, output=items)]
 
 
@@ -197,21 +197,21 @@ def _begun(item: Item) -> Item:
 
 
 def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
-    turn = Turn()
+    turn = ResponseState()
     told = [told for event in events for told in turn.feed(event)]
     told += turn.close()
     ending, output = turn.ending or CUT, list(turn.output)
     for call_item in filter(is_call, turn.output if ending.is_failure else ()):
-        answer = output_of(call_item, failed_answer("it broke off."))
-        told.append(CallAnswered(len(output), answer, failed=True))
+        answer = output_item(call_item, tool_error("it broke off."))
+        told.append(ToolOutput(len(output), answer, failed=True))
         output.append(answer)
-    return [*told, RunEnded(ending, turn.usage, turn.usage, tuple(output))]
+    return [*told, RunDone(ending, turn.usage, turn.usage, tuple(output))]
 
 
 def ended_items(events: Sequence[RunEvent]) -> list[Item]:
     """The items of a run that ended, in the order of the wire."""
     ended = events[-1]
-    return list(ended.output) if isinstance(ended, RunEnded) else []
+    return list(ended.output) if isinstance(ended, RunDone) else []
 
 
 # --------------------------------------------------------------- kept and shown
@@ -233,7 +233,7 @@ class Ids:
 class Told:
     """What one round of a message showed and kept."""
 
-    view: NativeView
+    view: NativeRenderer
     pending: list[Item]
     chunks: list[dict[str, Any]] = field(default_factory=list)
     written: list[Record] = field(default_factory=list)
@@ -247,7 +247,7 @@ class Told:
 def tell(
     events: Sequence[RunEvent],
     pending: Iterable[Item] = (),
-    author: Author = AUTHOR,
+    author: RecordScope = AUTHOR,
     ids: Ids | None = None,
     in_output: bool = False,
 ) -> Told:
@@ -256,18 +256,18 @@ def tell(
     With `in_output` the records go into the message's own output.
     """
     keeping = Keeping(author, ids or Ids(), pending)
-    told = Told(NativeView(lambda: 100.0), keeping.pending)
+    told = Told(NativeRenderer(lambda: 100.0), keeping.pending)
     for event in events:
         closing = None
-        if isinstance(event, RunEnded):
+        if isinstance(event, RunDone):
             closing = keeping.closing(event.output)
         if closing is not None:
             told.written.append(closing)
         if closing is not None and in_output:
             value = write_records({closing.ulid: closing})
-            told.chunks += told.view.show(Kept(closing.ulid, value))
+            told.chunks += told.view.render(StoredRecord(closing.ulid, value))
         record = keeping.feed(event)
-        if isinstance(event, RunEnded) and not goes_on(event.output):
+        if isinstance(event, RunDone) and not goes_on(event.output):
             record = keeping.rest()
         line, is_new = "", bool(record and record.ulid not in told.records)
         if record is not None:
@@ -275,10 +275,10 @@ def tell(
         if record is not None and in_output:
             index = event.index if isinstance(event, Grew | ItemEnded) else None
             value = write_records({record.ulid: record})
-            told.chunks += told.view.show(Kept(record.ulid, value, index))
+            told.chunks += told.view.render(StoredRecord(record.ulid, value, index))
         elif record is not None:
-            line = marker(record.kind, record.ulid) if is_new else ""
-        told.chunks += told.view.show(event, line)
+            line = format_marker(record.kind, record.ulid) if is_new else ""
+        told.chunks += told.view.render(event, line)
     told.pending = keeping.pending
     return told
 

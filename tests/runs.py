@@ -2,7 +2,7 @@
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import Noted, RunEnded, RunEvent
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
@@ -41,7 +41,7 @@ async def report(
 ) -> list[RunEvent]:
     """Return what a run reports; its last event, and only that, says how it ended."""
     events = [e async for e in run(request or asking(), endpoint, connections, within)]
-    *before, last = [isinstance(event, RunEnded) for event in events]
+    *before, last = [isinstance(event, RunDone) for event in events]
     assert last
     assert not any(before)
     assert CANARY not in repr(end_of(events).ending)
@@ -56,17 +56,17 @@ async def report_of(
         return await report(connections, upstream.endpoint, within=within)
 
 
-def end_of(events: list[RunEvent]) -> RunEnded:
+def end_of(events: list[RunEvent]) -> RunDone:
     """Return the last event of a run."""
-    assert isinstance(events[-1], RunEnded)
+    assert isinstance(events[-1], RunDone)
     return events[-1]
 
 
 def notes_of(events: list[RunEvent]) -> list[str]:
     """Return the sentences that a person saw while they waited."""
-    return [event.sentence for event in events if isinstance(event, Noted)]
+    return [event.sentence for event in events if isinstance(event, Status)]
 
 
 def causes_of(events: list[RunEvent]) -> list[str]:
     """Return what was given up to get an answer, in order; "" for a retry."""
-    return [event.cause for event in events if isinstance(event, Noted)]
+    return [event.cause for event in events if isinstance(event, Status)]

@@ -23,19 +23,24 @@ from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
-    RunEnded,
+    RunDone,
     RunEvent,
 )
-from openai_responses.loop.response import Turn
+from openai_responses.loop.response import ResponseState
 from openai_responses.transport.stream import (
     EventStreamDecoder,
-    joined_deltas,
+    join_deltas,
     parse_event,
 )
 from owui_chat.input.history import build_input
-from owui_chat.messages import read_messages
-from owui_chat.render.completions import ChunkView, completion
-from owui_chat.storage.markers import Marked, marker, split_at_markers, without_markers
+from owui_chat.messages import parse_messages
+from owui_chat.render.completions import ChunkRenderer, completion
+from owui_chat.storage.markers import (
+    MarkedText,
+    format_marker,
+    split_at_markers,
+    strip_markers,
+)
 from owui_chat.storage.records import message_key, read_records, write_records
 from run_sample import ORIGIN, STREAMS, TRANSCRIPTS, call, message, reasoning, tell
 
@@ -65,15 +70,15 @@ def _comes_to_an_end() -> Iterator[None]:
 
 def reported(pieces: Iterable[bytes]) -> list[RunEvent]:
     """What a run reports of a body, up to where it cannot be read."""
-    decoder, turn = EventStreamDecoder(), Turn()
+    decoder, turn = EventStreamDecoder(), ResponseState()
     told: list[RunEvent] = []
     with suppress(MalformedEvent):
         for blocks in [*map(decoder.feed, pieces), decoder.close()]:
-            events = joined_deltas([parse_event(block) for block in blocks])
+            events = join_deltas([parse_event(block) for block in blocks])
             told += [one for event in events for one in turn.feed(event)]
     told += turn.close()
     usage, output = turn.usage, tuple(turn.output)
-    return [*told, RunEnded(turn.ending or CUT, usage, usage, output)]
+    return [*told, RunDone(turn.ending or CUT, usage, usage, output)]
 
 
 def assert_orderly(events: Sequence[RunEvent]) -> None:
@@ -92,17 +97,17 @@ def assert_orderly(events: Sequence[RunEvent]) -> None:
                 assert event.index in begun - ended
                 ended.add(event.index)
     last = events[-1]
-    assert isinstance(last, RunEnded)
+    assert isinstance(last, RunDone)
     assert len(last.output) == len(ended)
 
 
 def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     """What a run shows can be sent, and what it keeps can be read again."""
     told = tell(events)
-    view = ChunkView("chatcmpl-1", 0, "gpt-5.2")
-    chunks = [chunk for event in events for chunk in view.show(event)]
+    view = ChunkRenderer("chatcmpl-1", 0, "gpt-5.2")
+    chunks = [chunk for event in events for chunk in view.render(event)]
     ended = events[-1]
-    assert isinstance(ended, RunEnded)
+    assert isinstance(ended, RunDone)
     json.dumps([told.chunks, chunks, completion(ended, "chatcmpl-1", 0, "gpt-5.2")])
     grown = [chunk["delta"] for chunk in told.chunks if is_text(chunk)]
     shown = "".join([*grown, *map(message_text, told.view.items)])
@@ -110,7 +115,7 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     chat = {message_key("m-1"): write_records(told.records)}
     read = read_records(json.loads(json.dumps(chat)))
     assert read == told.records
-    _, stretches = read_messages([{"role": "assistant", "content": shown}])
+    _, stretches = parse_messages([{"role": "assistant", "content": shown}])
     json.dumps(build_input(stretches, read, ORIGIN))
 
 
@@ -270,7 +275,7 @@ CHATS: list[Json] = [
             {"role": "user", "content": [{"type": "text", "text": "Rain?"}]},
             {
                 "role": "assistant",
-                "content": f"Yes.{marker('items', ULIDS[0])}Look.",
+                "content": f"Yes.{format_marker('items', ULIDS[0])}Look.",
                 "tool_calls": [
                     {
                         "id": "call_1",
@@ -280,7 +285,10 @@ CHATS: list[Json] = [
                 ],
             },
             {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
-            {"role": "assistant", "content": f"{marker('reasoning', ULIDS[1])}Wet."},
+            {
+                "role": "assistant",
+                "content": f"{format_marker('reasoning', ULIDS[1])}Wet.",
+            },
             {
                 "role": "user",
                 "content": [{"type": "image_url", "image_url": {"url": "data:,"}}],
@@ -301,7 +309,7 @@ def input_of(chat: Json) -> list[Item]:
     """The input that a chat's JSON comes to."""
     messages = chat.get("messages")
     rows = messages if isinstance(messages, list) else []
-    _, stretches = read_messages(rows)
+    _, stretches = parse_messages(rows)
     return build_input(stretches, read_records(chat), ORIGIN)
 
 
@@ -317,7 +325,7 @@ def test_any_chat_is_an_input_or_refused(chat: Json) -> None:
 
 
 def _hostile_chats() -> Iterator[tuple[str, Json]]:
-    line = marker("items", ULIDS[0])
+    line = format_marker("items", ULIDS[0])
     one = _kept(STORED[0])
     for name, text in {
         "one marker again": line * (LARGE // len(line)),
@@ -343,7 +351,7 @@ def _chat_with_calls(count: int) -> Json:
         {"role": "tool", "tool_call_id": item["call_id"], "content": "x"}
         for item in calls
     ]
-    text = f"{marker('items', ULIDS[0])}x"
+    text = f"{format_marker('items', ULIDS[0])}x"
     answer = {"role": "assistant", "content": text, "tool_calls": cards}
     return {
         **_kept(record),
@@ -365,7 +373,7 @@ def test_hostile_chat_is_read_in_time(name: str) -> None:
 
 _BITS = "\u200b\u200c" * 104
 WRITTEN = [
-    marker("items", ULIDS[0]),
+    format_marker("items", ULIDS[0]),
     f"\n\n[](openai_responses:v1:function_call:{ULIDS[0]}?model=a.b)\n\n",
     f"\u2060{_BITS}\u2060",
     f"\n[openai_responses:v2:x_y:{ULIDS[1][:16]}?a=b]:\t#\n",
@@ -384,7 +392,7 @@ pieces = st.one_of(
 damaged = st.lists(pieces, max_size=6).map("".join)
 
 
-def assert_found_in_order(found: Sequence[Marked], text: str) -> None:
+def assert_found_in_order(found: Sequence[MarkedText], text: str) -> None:
     """The pieces are the text's own, one after the other."""
     at = 0
     for piece in found:
@@ -397,7 +405,7 @@ def test_pieces_of_a_damaged_text_are_its_own(text: str) -> None:
     """Nothing is made up, doubled or put in another place."""
     with within(ONE_EXAMPLE):
         assert_found_in_order(list(split_at_markers(text)), text)
-        without_markers(text)
+        strip_markers(text)
 
 
 @settings(phases=[Phase.explicit, Phase.generate])  # a smaller one is as slow
@@ -410,7 +418,7 @@ def test_any_unit_repeated_is_read_in_time(head: str, unit: str) -> None:
 
     with within(ONE_EXAMPLE):
         assert_found_in_order(list(split_at_markers(text)), text)
-        without_markers(text)
+        strip_markers(text)
 
 
 # ---------------------------------------------------------------- the bound itself

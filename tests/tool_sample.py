@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from openai_responses.items import Item
-from openai_responses.loop.tools import ToolAnswer, Toolset, run_calls
+from openai_responses.loop.tools import ToolResult, Toolset, run_calls
 
 Json = dict[str, Any]
 Function = Callable[[Json], Awaitable[str]]
@@ -75,20 +75,20 @@ class MemoryTools:
         """Return the schema of a known tool."""
         return self.schemas.get(name, CITY) if name in self.functions else None
 
-    def meant(self, name: str, arguments: Json) -> tuple[str, Json] | None:
+    def resolve_call(self, name: str, arguments: Json) -> tuple[str, Json] | None:
         """Return the tool that another one stands for."""
-        meant = self.stand_ins.get(name, name)
-        return None if meant is None else (meant, arguments)
+        resolve_call = self.stand_ins.get(name, name)
+        return None if resolve_call is None else (resolve_call, arguments)
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool was named as one of people."""
         return name in self.peoples
 
-    async def call(self, name: str, arguments: Json) -> ToolAnswer:
+    async def call(self, name: str, arguments: Json) -> ToolResult:
         """Run a function; `left` tells of those that were cancelled."""
         self.called.append((name, arguments))
         try:
-            return ToolAnswer(await self.functions[name](arguments))
+            return ToolResult(await self.functions[name](arguments))
         except asyncio.CancelledError:
             self.left.append(name)
             raise
@@ -109,7 +109,7 @@ def calling(
     }
 
 
-async def answers_of(calls: Sequence[Item], toolset: Toolset) -> list[ToolAnswer]:
+async def answers_of(calls: Sequence[Item], toolset: Toolset) -> list[ToolResult]:
     """The answers of a batch, which come in the order of the calls."""
     pairs = [pair async for pair in run_calls(calls, toolset)]
     assert [call for call, _ in pairs] == list(calls)

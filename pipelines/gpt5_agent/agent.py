@@ -21,7 +21,7 @@ from gpt5_agent.transcript import Transcript
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item, is_call
-from openai_responses.loop.events import Noted, RunEnded, TurnEnded
+from openai_responses.loop.events import ResponseDone, RunDone, Status
 
 
 class Agent:
@@ -52,20 +52,18 @@ class Agent:
         )
         self._goes_on = True
         self._round_began = 0.0
-        self._ended = RunEnded(COMPLETED)
+        self._ended = RunDone(COMPLETED)
 
-    def ended(self) -> RunEnded:
+    def ended(self) -> RunDone:
         """Return how the run ended, with all that came of it."""
         ledger, last = self._ledger, self._ended
         output = tuple(self._transcript.output)
-        return RunEnded(
-            last.ending, ledger.usage, ledger.last_usage, output, last.trace
-        )
+        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
 
     async def rounds(self) -> AsyncGenerator[AgentEvent, None]:
         """Go round after round; yield what happens."""
         if self._prepared.note:
-            yield Noted(self._prepared.note)
+            yield Status(self._prepared.note)
         for source in self._prepared.sources:
             yield source
         first = self._resumed() if self._prepared.earlier.open_turn else self._round()
@@ -106,7 +104,7 @@ class Agent:
         yield step
         sound = SoundEvents(
             self._transcript.next_index,
-            self._prepared.names.original,
+            self._prepared.names.own_name,
             holds_calls=self._goes_on and self._calling.may_ask,
         )
         async with aclosing(self._model(step, sound)) as events:
@@ -165,7 +163,7 @@ class Agent:
 
     async def _sorted(self, items: Iterable[Item], number: int) -> SortedCalls:
         """Return what becomes of the calls among the items of a round."""
-        original = self._prepared.names.original
+        original = self._prepared.names.own_name
         calls = [
             {**item, "name": original(str(item["name"]))}
             for item in items
@@ -182,7 +180,7 @@ class Agent:
             yield from sound.held
             return
         for event in sound.without_calls():
-            if isinstance(event, TurnEnded):
+            if isinstance(event, ResponseDone):
                 yield from self._answering.questions(found)
             yield event
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpt5_agent.events import Metadata, SourceGiven, StepEnded, StepStarted
 from gpt5_agent.steps import step_line
-from openai_responses.loop.events import CallAnswered
+from openai_responses.loop.events import ToolOutput
 from owui_chat.render.chunks import Chunk, host_event, source_chunk
 
 
@@ -14,7 +14,7 @@ def metadata_keys(metadata: Metadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def picture_chunks(event: CallAnswered) -> Iterator[Chunk]:
+def picture_chunks(event: ToolOutput) -> Iterator[Chunk]:
     """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]

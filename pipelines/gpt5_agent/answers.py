@@ -12,9 +12,9 @@ from gpt5_agent.log import AgentLog
 from gpt5_agent.settings import (
     Question,
     agent_asked,
+    build_endpoint,
     emits_thoughts,
-    endpoint_of,
-    secrets_of,
+    valve_secrets,
 )
 from gpt5_agent.strategy import run_agent
 from gpt5_agent.task import task_request
@@ -22,10 +22,10 @@ from gpt5_agent.views import HostView
 from gpt5_agent.workbench import Workbench, server_secrets, servers_of
 from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
 from openai_responses.errors import ResponsesError
-from openai_responses.loop.events import RunEnded
+from openai_responses.loop.events import RunDone
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
-from openai_responses.redaction import error_place
+from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
 from owui_chat.input.tasks import task_result
@@ -86,7 +86,7 @@ async def whole(call: Call) -> Chunk:
 async def _lent(call: Call, log: AgentLog) -> AsyncGenerator[Call, None]:
     """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
-    log.hide(secrets_of(endpoint_of(valves)) + server_secrets(servers_of(valves)))
+    log.hide(valve_secrets(build_endpoint(valves)) + server_secrets(servers_of(valves)))
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.lend(valves, workspace, log) as tools:
         yield replace(call, question=replace(call.question, tools=tools))
@@ -103,7 +103,7 @@ def _prepared(call: Call, log: AgentLog) -> tuple[AgentAsked, HostView | PlainVi
 
 
 def _asked(call: Call, log: AgentLog) -> AgentAsked:
-    endpoint = endpoint_of(call.question.valves)
+    endpoint = build_endpoint(call.question.valves)
     return agent_asked(call.question, endpoint, call.connections, log)
 
 
@@ -120,20 +120,20 @@ async def _task(call: Call, log: AgentLog) -> Chunk:
     """Return a title, tags or the like, without the loop (R28); empty if it failed."""
     text = ""
     try:
-        log.hide(secrets_of(endpoint_of(call.question.valves)))
+        log.hide(valve_secrets(build_endpoint(call.question.valves)))
         asked = _asked(call, log)
         request = task_request(asked, call.caller.task)
         events = run(request, asked.endpoint, asked.connections, asked.limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, RunEnded):
+                if isinstance(event, RunDone):
                     text = _task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         _sentence_of(error, log)
     return task_result(text, call.caller.model)
 
 
-def _task_text(ended: RunEnded, log: AgentLog) -> str:
+def _task_text(ended: RunDone, log: AgentLog) -> str:
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
@@ -156,5 +156,5 @@ def _sentence_of(error: Exception, log: AgentLog) -> str:
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
-    log.warn(error_place(error))
+    log.warn(describe_exception(error))
     return log.with_error_id(_OUR_FAULT)

@@ -14,10 +14,10 @@ from gpt5_agent.preparation import Prepared
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approval,
-    ToolAnswer,
+    ToolResult,
     Toolset,
-    failed_answer,
     run_calls,
+    tool_error,
 )
 
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
@@ -33,7 +33,7 @@ class SortedCalls:
     """
 
     calls: tuple[Item, ...]
-    refused: Mapping[str, ToolAnswer]
+    refused: Mapping[str, ToolResult]
     left: frozenset[str]
     questions: tuple[Item, ...] = ()
 
@@ -78,11 +78,11 @@ class Calling:
 
         Nobody is asked about a call that cannot be made.
         """
-        refused: dict[str, ToolAnswer] = {}
+        refused: dict[str, ToolResult] = {}
         for call in calls:
             why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
             if why:
-                refused[call["call_id"]] = ToolAnswer(why, failed=True)
+                refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
         judged = [self._judged(call) for call in open_calls]
         questions = [call for call in judged if self._must_ask(call)]
@@ -95,13 +95,13 @@ class Calling:
                 call["call_id"], call["name"], parsed_arguments(call)
             )
             if why:
-                refused[call["call_id"]] = failed_answer(why)
+                refused[call["call_id"]] = tool_error(why)
         ids = frozenset(call["call_id"] for call in left) - refused.keys()
         return SortedCalls(tuple(calls), refused, ids)
 
     async def answers(
         self, found: SortedCalls
-    ) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+    ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
         """Yield the calls that are answered here with their answers, in their order."""
         made = [call for call in found.ours if call["call_id"] not in found.refused]
         async with aclosing(run_calls(made, self._toolset())) as running:

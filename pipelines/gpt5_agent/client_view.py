@@ -14,9 +14,9 @@ from gpt5_agent.events import (
 from gpt5_agent.thoughts import Thoughts
 from openai_responses.endings import CUT
 from openai_responses.items import Item
-from openai_responses.loop.events import CallAnswered, ItemEnded, RunEnded, RunEvent
+from openai_responses.loop.events import ItemEnded, RunDone, RunEvent, ToolOutput
 from owui_chat.render.chunks import Chunk
-from owui_chat.render.completions import ChunkView, completion
+from owui_chat.render.completions import ChunkRenderer, completion
 
 
 class PlainView:
@@ -26,10 +26,10 @@ class PlainView:
         self, completion_id: str, created: int, model: str, emits_thoughts: bool
     ) -> None:
         """Take what every chunk repeats."""
-        self._chunks = ChunkView(completion_id, created, model)
+        self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = Thoughts(emits=emits_thoughts)
         self._items: dict[int, Item] = {}
-        self._ended = RunEnded(CUT)
+        self._ended = RunDone(CUT)
         self._metadata: Metadata | None = None
         self._head = {
             "id": completion_id,
@@ -50,8 +50,8 @@ class PlainView:
             case _ if not isinstance(event, OwnEvent):
                 for shown in self._thoughts.show(event):
                     self._collect(shown)
-                    yield from self._chunks.show(shown)
-                if isinstance(event, CallAnswered):
+                    yield from self._chunks.render(shown)
+                if isinstance(event, ToolOutput):
                     for chunk in picture_chunks(event):
                         yield {**self._head, **chunk}
 
@@ -63,7 +63,7 @@ class PlainView:
 
     def _collect(self, shown: RunEvent) -> None:
         match shown:
-            case ItemEnded() | CallAnswered():
+            case ItemEnded() | ToolOutput():
                 self._items[shown.index] = shown.item
-            case RunEnded():
+            case RunDone():
                 self._ended = shown

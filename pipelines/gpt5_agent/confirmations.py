@@ -15,7 +15,7 @@ from gpt5_agent.guard import parsed_arguments
 from gpt5_agent.harm import security_warning
 from gpt5_agent.memory import Message
 from openai_responses.items import Item
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 
 MOST_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
@@ -88,7 +88,7 @@ def read_answers(messages: Iterable[Message]) -> dict[str, bool]:
     for message in messages:
         for call in filter(_is_ours, tool_calls_of(message)):
             asked[str(call["id"])] = _asked_ids(call)
-        told = typed_object(message.get("content")) or {}
+        told = parse_json_object(message.get("content")) or {}
         given = told.get("answers") if told.get("status") == "answered" else None
         chosen = given if isinstance(given, Mapping) else {}
         for one in asked.pop(str(message.get("tool_call_id")), ()):
@@ -164,7 +164,7 @@ def _is_ours(call: Mapping[str, Any]) -> bool:
 def _asked_ids(call: Mapping[str, Any]) -> list[str]:
     function = call.get("function")
     given = function.get("arguments") if isinstance(function, Mapping) else None
-    questions = (typed_object(given) or {}).get("questions")
+    questions = (parse_json_object(given) or {}).get("questions")
     rows = questions if isinstance(questions, list) else []
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 

@@ -20,7 +20,7 @@ from gpt5_agent.log import AgentLog
 from gpt5_agent.named_tools import named_servers
 from gpt5_agent.ports import AgentContext, Listener
 from gpt5_agent.session import Session
-from gpt5_agent.settings import Question, agent_asked, endpoint_of, secrets_of
+from gpt5_agent.settings import Question, agent_asked, build_endpoint, valve_secrets
 from gpt5_agent.strategy import STRATEGIES
 from gpt5_agent.terminal import Terminal, Typed
 from gpt5_agent.valves import Valves
@@ -60,8 +60,8 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _converse(options: argparse.Namespace) -> None:
     valves = _valves(options.valves)
-    endpoint, log = endpoint_of(valves), AgentLog("terminal")
-    log.hide(secrets_of(endpoint))
+    endpoint, log = build_endpoint(valves), AgentLog("terminal")
+    log.hide(valve_secrets(endpoint))
     terminal = Terminal(_write, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
     connections, servers = Connections(), ToolServers()
     async with AsyncExitStack() as stack:

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from openai_responses.items import Item, item_type
-from openai_responses.loop.arguments import argument_complaint, without_nulls
-from openai_responses.loop.tools import CallableTools, ToolAnswer
+from openai_responses.loop.arguments import argument_error, drop_optional_nulls
+from openai_responses.loop.tools import CallableTools, ToolResult
 
 FAILED = "tool invoke error: failed to execute tool"
 REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
@@ -39,9 +39,7 @@ class Guard:
             arguments = parsed_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = _option_misfit(arguments, schema) or argument_complaint(
-            arguments, schema
-        )
+        misfit = _option_misfit(arguments, schema) or argument_error(arguments, schema)
         if misfit:
             return f"tool arguments validation error: {misfit}"
         return REPEATED if self.has_failed(name, arguments) else None
@@ -67,7 +65,7 @@ class Guard:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return what two calls have in common that are the same."""
-        given = without_nulls(arguments, self._schemas(name) or {})
+        given = drop_optional_nulls(arguments, self._schemas(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
@@ -86,20 +84,20 @@ class GuardedTools:
         """Return the schema of a tool's arguments."""
         return self._tools.parameters(name)
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the tool that a call is for."""
-        return self._tools.meant(name, arguments)
+        return self._tools.resolve_call(name, arguments)
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        return self._tools.waits_for_people(name)
+        return self._tools.is_interactive(name)
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""
         if self._guard.has_failed(name, arguments):
-            return ToolAnswer(REPEATED, failed=True)
+            return ToolResult(REPEATED, failed=True)
         succeeded = False
         try:
             answer = await self._tools.call(name, arguments)
@@ -109,7 +107,7 @@ class GuardedTools:
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
                 raise
             self._log(f"the tool {name} raised {type(error).__name__}: {error}")
-            return ToolAnswer(FAILED, failed=True)
+            return ToolResult(FAILED, failed=True)
         finally:
             if not succeeded:
                 self._guard.note_failure(name, arguments)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable
 
-from openai_responses.redaction import redacted_line
+from openai_responses.redaction import redact_line
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
@@ -29,7 +29,7 @@ class AgentLog:
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
-        _LOGGER.log(level, "%s %s", self.run_id, redacted_line(text, self._secrets))
+        _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
         """Return a sentence with the id under which the log has this answer."""

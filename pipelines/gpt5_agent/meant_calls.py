@@ -1,7 +1,7 @@
 """The tool that a call is for, where the host passes the call on to another."""
 
 from openai_responses.items import Item
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 
 DISPATCHER = "call_tool"
 """The host's own tool for those whose definitions it holds back."""
@@ -16,9 +16,9 @@ def meant_call(call: Item) -> Item:
     """
     if call.get("name") != DISPATCHER:
         return call
-    given = typed_object(call.get("arguments")) or {}
+    given = parse_json_object(call.get("arguments")) or {}
     name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _DISPATCH_KEYS or typed_object(params) is None:
+    if given.keys() != _DISPATCH_KEYS or parse_json_object(params) is None:
         return call
     return (
         {**call, "name": name, "arguments": params} if isinstance(name, str) else call

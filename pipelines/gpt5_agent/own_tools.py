@@ -9,7 +9,7 @@ from gpt5_agent.ports import Tool
 from gpt5_agent.results import tool_answer
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.loop.tools import ToolAnswer
+from openai_responses.loop.tools import ToolResult
 
 
 class PortTools:
@@ -30,23 +30,23 @@ class PortTools:
         tool = self._tools.get(name)
         return None if tool is None else tool.args
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the call itself: no tool stands for another."""
         return name, arguments
 
-    def waits_for_people(self, _name: str) -> bool:
+    def is_interactive(self, _name: str) -> bool:
         """Say that no tool's time is a person's."""
         return False
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
             return tool_answer(result, self._read_file)
         except InvalidRequest as refused:
-            return ToolAnswer(f"tool invoke error: {refused}", failed=True)
+            return ToolResult(f"tool invoke error: {refused}", failed=True)
 
 
 def tool_spec(tool: Tool) -> Item:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 
 PolicyStyle = Literal["full", "lean", "auto"]
 
@@ -86,7 +86,7 @@ def read_policy_overrides(text: str) -> dict[str, str]:
     """Return what overrides change, by key; keys that nobody knows are left out."""
     if not text.strip():
         return {}
-    given = typed_object(text)
+    given = parse_json_object(text)
     if given is None:
         return {"extra_policy": text}
     return {key: given[key] for key in (*TAGS, "extra_policy") if _says(given.get(key))}

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from gpt5_agent.events import NewMessage, State, ToolCallRequested
 from openai_responses.items import Item
-from openai_responses.loop.events import RunEnded, RunEvent
+from openai_responses.loop.events import RunDone, RunEvent
 
 
 class UserInterface(Protocol):
@@ -62,7 +62,7 @@ class Generation:
     is_final: bool
     tool_calls: tuple[Item, ...] = ()
     text_content: str = ""
-    ended: RunEnded = field(kw_only=True)
+    ended: RunDone = field(kw_only=True)
 
 
 class Provider(Protocol):

@@ -16,16 +16,16 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.requests.build import ResponsesRequest, build_request
-from openai_responses.requests.replay import Origin, given_back, origin_at
+from openai_responses.requests.replay import Origin, origin_at, replay_output
 from openai_responses.requests.tools import (
     ToolNames,
-    merged_tools,
+    merge_tools,
     responses_tool_choice,
     responses_tools,
 )
 from owui_chat.input.history import build_input
-from owui_chat.messages import read_messages
-from owui_chat.storage.details_carrier import carried_turns, with_records
+from owui_chat.messages import parse_messages
+from owui_chat.storage.details_carrier import read_details, restore_from_details
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +102,17 @@ def _history(
     An answer whose calls are still open stands at the end: it goes on from there.
     """
     closed = _without_last_turn(messages) if earlier.open_turn else messages
-    marked, records = with_records(without_questions(closed))
-    said, stretches = read_messages(marked)
+    marked, records = restore_from_details(without_questions(closed))
+    said, stretches = parse_messages(marked)
     items = build_input(stretches, records, reader)
     maker = earlier.open_origin
-    readable = maker is not None and reader.may_read(maker)
-    return said, [*items, *given_back(earlier.open_turn, with_reasoning=readable)]
+    readable = maker is not None and reader.can_decrypt(maker)
+    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
 
 
 def _without_last_turn(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without what the last that carries a turn carries."""
-    carriers = [place for place, one in enumerate(messages) if carried_turns(one)]
+    carriers = [place for place, one in enumerate(messages) if read_details(one)]
     last = messages[carriers[-1]]
     bare = {k: v for k, v in last.items() if k != "reasoning_details"}
     return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
@@ -157,17 +157,17 @@ def _offer(asked: AgentAsked) -> _Offer:
     ours = responses_tools([tool_spec(tool) for tool in asked.own.tools])
     functions = [
         tool
-        for tool in merged_tools(hosts, ours)
+        for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    tools = names.sent_tools(functions)
+    tools = names.rename_tools(functions)
     choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
     return _Offer(tools, names, choice if tools else None)
 
 
 def _host_schemas(offer: _Offer, own: PortTools) -> dict[str, Mapping[str, Any]]:
-    named = ((offer.names.original(str(one["name"])), one) for one in offer.tools)
+    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
     return {
         name: tool.get("parameters") or {}
         for name, tool in named

@@ -9,7 +9,7 @@ from gpt5_agent.thoughts import answer_text
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, is_reasoning
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import Noted, RunEnded, RunEvent
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
@@ -59,10 +59,10 @@ class ResponsesProvider:
         async with aclosing(events):
             async for event in events:
                 match event:
-                    case Noted():
+                    case Status():
                         self._learn(event.cause, sent)
                         yield event
-                    case RunEnded():
+                    case RunDone():
                         yield _generation(event)
                     case _:
                         yield event
@@ -94,6 +94,6 @@ class ResponsesProvider:
                 )
 
 
-def _generation(ended: RunEnded) -> Generation:
+def _generation(ended: RunDone) -> Generation:
     calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
     return Generation(not calls, calls, answer_text(ended.output), ended=ended)

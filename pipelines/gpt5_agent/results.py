@@ -14,7 +14,7 @@ from typing import Any
 
 from gpt5_agent.files import LARGEST_FILE
 from openai_responses.errors import InvalidRequest
-from openai_responses.loop.tools import ToolAnswer
+from openai_responses.loop.tools import ToolResult
 
 IMAGE_SENT = "image generated and sent to user. Tell user to review it now."
 
@@ -47,7 +47,7 @@ ReadFile = Callable[[str], bytes]
 """Gives the bytes of a file that a tool names; raises InvalidRequest."""
 
 
-def tool_answer(result: object, read_file: ReadFile) -> ToolAnswer:
+def tool_answer(result: object, read_file: ReadFile) -> ToolResult:
     """Return the answer for what a tool returned.
 
     Raises InvalidRequest for a file that may not be read, and for one that is none.
@@ -58,13 +58,13 @@ def tool_answer(result: object, read_file: ReadFile) -> ToolAnswer:
     parts = _known_parts(content)
     if not parts:
         text = result if isinstance(result, str) else _response(result)
-        return ToolAnswer(text, failed)
+        return ToolResult(text, failed)
     told = [_told_part(part, read_file) for part in parts]
     images = [one.image for one in told if one.image]
     files = [one.file for one in told if one.file]
     card = {"images": images, "files": files}
     text = "\n".join(one.text for one in told)
-    return ToolAnswer(text, failed, {k: v for k, v in card.items() if v})
+    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
 
 
 def _known_parts(value: object) -> list[Mapping[str, Any]]:

@@ -18,10 +18,10 @@ from gpt5_agent.guard import FAILED
 from gpt5_agent.ledger import read_noted_usage
 from gpt5_agent.memory import Message, begins_turn
 from openai_responses.items import Item, is_call
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
-from owui_chat.storage.details_carrier import CarriedTurn, carried_turns
+from owui_chat.storage.details_carrier import DetailTurn, read_details
 
 Style = Literal["full", "lean"]
 
@@ -64,7 +64,7 @@ class Earlier:
 def read_earlier(messages: Sequence[Message]) -> Earlier:
     """Return what the messages since the user's last one tell."""
     run = _since_last_turn(messages)
-    turns = [turn for message in run for turn in carried_turns(message)]
+    turns = [turn for message in run for turn in read_details(message)]
     answers = read_answers(run)
     left = without_questions(run)
     outputs = _outputs(left)
@@ -84,7 +84,7 @@ def read_earlier(messages: Sequence[Message]) -> Earlier:
 
 def settled_in_chat(messages: Sequence[Message]) -> Style | None:
     """Return the style of policies that this chat began with, where it is known."""
-    turns = (turn for message in messages for turn in carried_turns(message))
+    turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[Style, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for said in noted for style in styles if style == said), None)
@@ -105,7 +105,7 @@ def _outputs(messages: Sequence[Message]) -> dict[str, str]:
 
 
 def _open_turn(
-    turns: Sequence[CarriedTurn],
+    turns: Sequence[DetailTurn],
     outputs: Mapping[str, str],
     answers: Mapping[str, bool],
 ) -> tuple[Item, ...]:
@@ -116,14 +116,14 @@ def _open_turn(
     return items if answers and calls and not answered else ()
 
 
-def _usage_of(turns: Sequence[CarriedTurn]) -> Usage | None:
+def _usage_of(turns: Sequence[DetailTurn]) -> Usage | None:
     usage: Usage | None = None
     for turn in turns:
         usage = add_usage(usage, read_noted_usage(turn.notes.get("usage")))
     return usage
 
 
-def _seconds_of(turn: CarriedTurn) -> float:
+def _seconds_of(turn: DetailTurn) -> float:
     seconds = turn.notes.get("seconds")
     return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
 
@@ -140,7 +140,7 @@ def _failed_in(
             yield {"name": function.get("name"), "arguments": function.get("arguments")}
 
 
-def _noted_failures(turns: Sequence[CarriedTurn]) -> Iterator[Item]:
+def _noted_failures(turns: Sequence[DetailTurn]) -> Iterator[Item]:
     for turn in turns:
         noted = turn.notes.get("failed")
         for call in noted if isinstance(noted, list) else ():
@@ -154,4 +154,4 @@ def _is_failure(text: str) -> bool:
     lowered = text.strip().lower()
     if lowered.startswith(_HOSTS_FAILURES):
         return not lowered.startswith(_NO_FAILURES)
-    return list(typed_object(text) or ()) == ["error"]
+    return list(parse_json_object(text) or ()) == ["error"]

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 """How a secret is entered, in the words that the valves say it with."""
@@ -51,7 +51,7 @@ def sealed_values(typed: str) -> str:
 
     The names stay legible, so that an administrator can see what is set.
     """
-    given = typed_object(typed)
+    given = parse_json_object(typed)
     if given is None:
         return sealed(typed)
     return json.dumps(

@@ -19,11 +19,11 @@ from gpt5_agent.ports import UserInterface
 from gpt5_agent.reporting import report
 from gpt5_agent.strategy import MakeProvider, responses_provider, run_agent
 from openai_responses.items import is_call, item_type, message_text
-from openai_responses.loop.events import CallAnswered
+from openai_responses.loop.events import ToolOutput
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.replay import origin_at
 from owui_chat.render.completions import chat_tool_call
-from owui_chat.storage.details_carrier import turn_details
+from owui_chat.storage.details_carrier import write_details
 
 
 class Session:
@@ -99,7 +99,7 @@ class Session:
         match event:
             case RoundEnded():
                 return [self._answer(event)]
-            case CallAnswered():
+            case ToolOutput():
                 item = event.item
                 output = {"tool_call_id": item["call_id"], "content": item["output"]}
                 return [{"role": "tool", **output}]
@@ -115,6 +115,6 @@ class Session:
         return {
             "role": "assistant",
             "content": "\n".join(text for text in texts if text),
-            "reasoning_details": turn_details(ended.name, pairs, origin, ended.notes),
+            "reasoning_details": write_details(ended.name, pairs, origin, ended.notes),
             **({"tool_calls": calls} if calls else {}),
         }

@@ -14,7 +14,7 @@ from gpt5_agent.sealing import revealed
 from gpt5_agent.valves import Valves, within
 from openai_responses.endpoint import Endpoint, Network, proxy_secrets
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import typed_texts
+from openai_responses.json_input import parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
@@ -83,7 +83,7 @@ def emits_thoughts(question: Question) -> bool:
     return read_bool("emit_intermediate_thoughts", given)
 
 
-def endpoint_of(valves: Valves) -> Endpoint:
+def build_endpoint(valves: Valves) -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
     key = revealed(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
@@ -107,7 +107,7 @@ def endpoint_of(valves: Valves) -> Endpoint:
     )
 
 
-def secrets_of(endpoint: Endpoint) -> list[str]:
+def valve_secrets(endpoint: Endpoint) -> list[str]:
     """Return the texts that must be in no line of the log."""
     secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
     for value in endpoint.extra_headers.values():
@@ -117,7 +117,7 @@ def secrets_of(endpoint: Endpoint) -> list[str]:
 
 def _headers(stored: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    given = typed_texts(revealed(stored, "EXTRA_HEADERS"))
+    given = parse_string_map(revealed(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: revealed(v, "EXTRA_HEADERS") for name, v in given.items()}
     raise InvalidRequest(

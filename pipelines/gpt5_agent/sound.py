@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from openai_responses.items import Item, is_call
 from openai_responses.loop.events import (
-    CallAnswered,
     Cited,
     Grew,
     ItemEnded,
     ItemStarted,
     Pictured,
+    ResponseDone,
     RunEvent,
-    TurnEnded,
+    ToolOutput,
 )
 
 
@@ -51,11 +51,11 @@ class SoundEvents:
                     self.held += [sound] if sound else []
                 elif sound:
                     yield sound
-            case CallAnswered():
+            case ToolOutput():
                 moved_answer = replace(event, index=self._first + event.index)
                 self.next_index = max(self.next_index, moved_answer.index + 1)
                 yield moved_answer
-            case TurnEnded() if self.held:
+            case ResponseDone() if self.held:
                 self.held.append(event)
             case _:
                 yield event

@@ -24,7 +24,7 @@ from gpt5_agent.provider import ProviderConfig, ResponsesProvider
 from gpt5_agent.thoughts import answer_text
 from openai_responses.endings import ending_of_exception
 from openai_responses.errors import ResponsesError
-from openai_responses.loop.events import RunEnded
+from openai_responses.loop.events import RunDone
 from openai_responses.models.resolve import resolve_model
 
 STRATEGIES = ("gpt5_function_calling", "gpt5_react")
@@ -59,7 +59,7 @@ async def run_agent(
         try:
             agent = _agent(asked, make_provider, ledger)
         except ResponsesError as refused:
-            ended = RunEnded(ending_of_exception(refused, has_begun=False))
+            ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
             async with aclosing(agent.rounds()) as events:
                 async for event in events:
@@ -84,9 +84,7 @@ def _agent(asked: AgentAsked, make_provider: MakeProvider, ledger: Ledger) -> Ag
     return Agent(asked, prepared, make_provider(asked, prepared), ledger)
 
 
-def _last_events(
-    ended: RunEnded, text: str, metadata: Metadata
-) -> Iterator[AgentEvent]:
+def _last_events(ended: RunDone, text: str, metadata: Metadata) -> Iterator[AgentEvent]:
     """Yield how a whole answer ends."""
     failed = ended.ending.is_failure
     if text and not failed:

@@ -5,7 +5,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from owui_chat.input.history import build_input
 from owui_chat.input.tasks import task_format, task_messages
-from owui_chat.messages import read_messages
+from owui_chat.messages import parse_messages
 
 _NOT_FOR_TASKS = (
     "tools",
@@ -27,7 +27,7 @@ def task_request(asked: AgentAsked, task: str) -> ResponsesRequest:
     """
     model = resolve_model(asked.model)
     messages = task_messages(list(asked.messages))
-    instructions, stretches = read_messages(messages)
+    instructions, stretches = parse_messages(messages)
     body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
     form = task_format(task, messages)
     if form and model.facts.known_family:

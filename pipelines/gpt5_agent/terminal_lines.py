@@ -17,11 +17,11 @@ from gpt5_agent.events import (
 from gpt5_agent.thoughts import Thoughts
 from openai_responses.items import Item, is_call, is_reasoning
 from openai_responses.loop.events import (
-    CallAnswered,
     ItemEnded,
-    Noted,
-    RunEnded,
+    RunDone,
     RunEvent,
+    Status,
+    ToolOutput,
 )
 
 _LONGEST_OUTPUT = 2_000
@@ -68,15 +68,15 @@ def _run_lines(event: RunEvent) -> Iterator[str]:
         case ItemEnded() if is_call(event.item):
             given = event.item.get("arguments", event.item.get("input", ""))
             yield f"* {event.item.get('name')} {given}"
-        case CallAnswered():
+        case ToolOutput():
             output = event.item.get("output")
             text = output if isinstance(output, str) else json.dumps(output)
             sign = "!" if event.failed else "="
             cut = "" if len(text) <= _LONGEST_OUTPUT else " [...]"
             yield f"{sign} {text[:_LONGEST_OUTPUT]}{cut}"
-        case Noted():
+        case Status():
             yield f"[{event.sentence}]"
-        case RunEnded() if event.ending.is_failure:
+        case RunDone() if event.ending.is_failure:
             yield f"[{event.ending.sentence}]"
 
 

@@ -20,16 +20,16 @@ from gpt5_agent.pieces import ShownMessage, thought_item
 from gpt5_agent.thinking import think_spans
 from openai_responses.items import Item, is_call, item_type, message_text
 from openai_responses.loop.events import (
-    CallAnswered,
     Cited,
     Grew,
     ItemEnded,
     ItemStarted,
-    Noted,
     Pictured,
-    RunEnded,
+    ResponseDone,
+    RunDone,
     RunEvent,
-    TurnEnded,
+    Status,
+    ToolOutput,
 )
 
 
@@ -68,9 +68,9 @@ class Thoughts:
                 yield from self._messages[event.index].end(event.item)
             case Cited() if event.index in self._messages:
                 pass  # the ended item has it again
-            case Noted():
+            case Status():
                 yield event
-            case TurnEnded() | RunEnded():
+            case ResponseDone() | RunDone():
                 yield from self._close()
                 yield event
             case _:
@@ -95,7 +95,7 @@ class Thoughts:
         )
 
     def _show_other(
-        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | CallAnswered
+        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | ToolOutput
     ) -> Iterator[RunEvent]:
         """Yield an event of anything but a message, at its place."""
         if isinstance(event, ItemStarted) and is_call(event.item):

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from openai_responses.items import Item
-from openai_responses.loop.events import CallAnswered, ItemEnded, ItemStarted
-from openai_responses.loop.tools import ToolAnswer, output_of
-from openai_responses.requests.replay import given_back
+from openai_responses.loop.events import ItemEnded, ItemStarted, ToolOutput
+from openai_responses.loop.tools import ToolResult, output_item
+from openai_responses.requests.replay import replay_output
 
 
 class Transcript:
@@ -20,15 +20,15 @@ class Transcript:
     def add_answer(self, items: Sequence[Item]) -> None:
         """Add what the model answered."""
         self.output += items
-        self.history += given_back(items, with_reasoning=True)
+        self.history += replay_output(items, with_reasoning=True)
 
-    def add_output(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
         """Add the output of a call; return the event of it."""
-        item = output_of(call, answer)
+        item = output_item(call, answer)
         self.output.append(item)
         self.history.append(item)
         self.next_index += 1
-        return CallAnswered(self.next_index - 1, item, answer.failed, answer.card)
+        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
     def shown_call(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
         """Return the events of a call that no answer of this run brought."""

@@ -33,12 +33,12 @@ from gpt5_agent.reporting import report
 from gpt5_agent.thoughts import Thoughts
 from openai_responses.endings import CUT
 from openai_responses.items import is_reasoning
-from openai_responses.loop.events import CallAnswered, RunEnded, RunEvent
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import Origin
 from owui_chat.render.chunks import Chunk, error_chunk, host_event
 from owui_chat.render.completions import completion
-from owui_chat.render.native import NativeView
-from owui_chat.storage.details_carrier import turn_details
+from owui_chat.render.native import NativeRenderer
+from owui_chat.storage.details_carrier import write_details
 
 
 class HostView:
@@ -48,12 +48,12 @@ class HostView:
         self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
     ) -> None:
         """Take `now` in seconds, and who makes the reasoning that is carried."""
-        self._native = NativeView(now, closes=False)
+        self._native = NativeRenderer(now, closes=False)
         self._thoughts = Thoughts(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
         self._told: list[Chunk] = []
-        self._ended = RunEnded(CUT)
+        self._ended = RunDone(CUT)
         self._metadata: Metadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
@@ -115,11 +115,11 @@ class HostView:
         return step_chunk(step)
 
     def _run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, RunEnded):
+        if isinstance(event, RunDone):
             self._ended = event
         for shown in self._thoughts.show(event):
-            yield from self._native.show(shown)
-        if isinstance(event, CallAnswered):
+            yield from self._native.render(shown)
+        if isinstance(event, ToolOutput):
             yield from picture_chunks(event)
 
     def _carry(self, event: RoundEnded) -> Iterator[Chunk]:
@@ -130,13 +130,13 @@ class HostView:
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.carrier():
-                yield from self._native.show(shown)
+                yield from self._native.render(shown)
             place = self._thought_place()
         if place is not None:
             pairs = [
                 (item, self._thoughts.text_of(index)) for index, item in event.items
             ]
-            details = turn_details(event.name, pairs, self._origin, event.notes)
+            details = write_details(event.name, pairs, self._origin, event.notes)
             thought = {**self._native.items[place], "reasoning_details": details}
             yield self._native.amend(place, thought)
 

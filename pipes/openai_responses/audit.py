@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.errors import ApiError
-from openai_responses.redaction import redacted
+from openai_responses.redaction import redact
 
 _OPENAI_HOST = "api.openai.com"
 
@@ -109,7 +109,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
-    return value if redacted(value) == value else None
+    return value if redact(value) == value else None
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:

@@ -14,11 +14,11 @@ from typing import Literal
 from openai_responses.errors import (
     ApiError,
     ApiRefused,
+    Failure,
     InvalidRequest,
     MalformedEvent,
     ResponseLost,
     ResponsesError,
-    Setback,
     TimedOut,
     UnreadableAnswer,
 )
@@ -250,7 +250,7 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def setback_sentence(setback: Setback) -> str:
+def failure_status(setback: Failure) -> str:
     """Return the status line for a failure after which the request is sent again."""
     if setback.status == 429:
         return "The model's server is busy with this key's requests."

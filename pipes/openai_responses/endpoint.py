@@ -46,7 +46,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalized_base_url(self.base_url)
+        base = normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
@@ -54,7 +54,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalized_base_url(self.base_url)).hostname or ""
+        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -93,7 +93,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalized_base_url(text: str) -> str:
+def normalize_base_url(text: str) -> str:
     """Return `text` as the address that paths are appended to.
 
     Takes what people paste: with or without `/v1`, with a slash at the end, or with

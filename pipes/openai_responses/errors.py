@@ -75,38 +75,38 @@ class ApiError:
 
 
 @dataclass(frozen=True, slots=True)
-class Setback:
+class Failure:
     """A failure before the first event, with what it says about trying again.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `after` is the wait in seconds that the server asked for. `wanted` is what the
-    server said about trying again.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
     error: ApiError = field(default_factory=ApiError)
-    after: float | None = None
-    wanted: bool | None = None
+    retry_after: float | None = None
+    should_retry: bool | None = None
 
 
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Setback, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's id of the request for the log."""
+    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.setback = setback
+        self.failure = setback
         self.request_id = request_id
 
     @property
     def status(self) -> int:
         """The HTTP status."""
-        return self.setback.status or 0
+        return self.failure.status or 0
 
     @property
     def error(self) -> ApiError:
         """The error in the body."""
-        return self.setback.error
+        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:

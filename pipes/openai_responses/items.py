@@ -52,7 +52,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def is_bound(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: Mapping[str, Any]) -> bool:
     """Say whether only the account and model family that made `item` can read it."""
     return item_type(item) in ("reasoning", "compaction")
 
@@ -114,7 +114,7 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def without_orphans(items: Iterable[Item]) -> list[Item]:
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning before them.
 
     The API refuses a call without an output and an output without a call. Reasoning
@@ -184,31 +184,31 @@ def _text_or_empty(value: object) -> str:
 _READ_FORMS = ("png", "jpeg", "webp")
 
 
-def is_drawing(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is the drawing of a picture."""
     return item_type(item) == "image_generation_call"
 
 
-def has_picture(item: Mapping[str, Any]) -> bool:
+def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
-    held = is_drawing(item) and bool(item.get("result"))
-    return held and picture_form(item) in _READ_FORMS
+    held = is_image_call(item) and bool(item.get("result"))
+    return held and image_format(item) in _READ_FORMS
 
 
-def picture_form(item: Mapping[str, Any]) -> str:
+def image_format(item: Mapping[str, Any]) -> str:
     """Return the format of a drawn picture, such as `png`."""
     return str(item.get("output_format") or "png")
 
 
-def picture_url(item: Mapping[str, Any]) -> str:
+def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as an address that holds it."""
-    kind = {"svg": "svg+xml"}.get(picture_form(item), picture_form(item))
+    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def picture_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message."""
-    part = {"type": "input_image", "detail": "auto", "image_url": picture_url(item)}
+    part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
@@ -244,7 +244,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
     return item_type(item) in (*_NEEDS, "image_generation_call")
 
 
-def is_returned_hosted(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted item that later requests send again."""
     kind = item_type(item)
     if kind not in _NEEDS or item.get("status") in _UNFINISHED:
@@ -258,10 +258,10 @@ def is_returned_hosted(item: Mapping[str, Any]) -> bool:
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether later turns send `item` again; an approval is over by then."""
-    return is_returned_hosted(item) and not item_type(item).startswith("mcp_approval")
+    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
 
 
-def without_tools(items: Iterable[Item]) -> list[Item]:
+def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
     Lists of remote servers stay, because they are no calls. Pictures stay too, because
@@ -284,7 +284,7 @@ def is_search(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") in ("web_search", "file_search")
 
 
-def searched_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
@@ -292,7 +292,7 @@ def searched_queries(item: Mapping[str, Any]) -> list[str]:
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def searched_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
     sources = _action(item).get("sources")
     rows = sources if isinstance(sources, list) else []
@@ -306,7 +306,7 @@ def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
     return [tool for tool in tools if tool.get("type") not in refused]
 
 
-def included_by(tools: Sequence[Item]) -> list[str]:
+def include_for(tools: Sequence[Item]) -> list[str]:
     """Return the `include` values that are needed to show what `tools` did."""
     return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
 

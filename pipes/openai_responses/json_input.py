@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def typed_object(text: object) -> dict[str, Any] | None:
+def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
@@ -14,9 +14,9 @@ def typed_object(text: object) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def typed_texts(text: str) -> Mapping[str, str] | None:
+def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = typed_object(text.strip() or "{}")
+    found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
     return found

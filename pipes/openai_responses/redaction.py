@@ -56,7 +56,7 @@ _LOOKS_SECRET = re.compile(
 )
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
     A second call changes nothing. Secrets of fewer than six characters are ignored,
@@ -66,8 +66,8 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     if known:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _replaced(re.compile(pattern, re.IGNORECASE), text)
-    return _replaced(_LOOKS_SECRET, text)
+        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
+    return _redact_pattern(_LOOKS_SECRET, text)
 
 
 def header_secrets(value: str) -> list[str]:
@@ -78,17 +78,17 @@ def header_secrets(value: str) -> list[str]:
     return [value, *value.split()[1:]]
 
 
-def redacted_line(text: str, secrets: Iterable[str] = ()) -> str:
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
     Texts of tools, pages and programs get there. A line end in them would fake a line
     of the log, and an escape sequence would act on the terminal that shows it.
     """
-    line = "\\n".join(redacted(text, secrets).splitlines())
+    line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
-def error_place(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
@@ -102,13 +102,11 @@ def _escaped(sign: str) -> str:
     return sign.encode("unicode_escape").decode("ascii")
 
 
-def _replaced(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(
-        pattern.sub(_keeping_the_name, part) for part in text.split(REDACTED)
-    )
+def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
 
 
-def _keeping_the_name(found: re.Match[str]) -> str:
+def _keep_name(found: re.Match[str]) -> str:
     """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"

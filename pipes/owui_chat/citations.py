@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from openai_responses.items import Item, content_parts, part_text
-from openai_responses.loop.events import CallAnswered, Cited, Grew, ItemEnded, RunEvent
-from owui_chat.files import made_text
+from openai_responses.loop.events import Cited, Grew, ItemEnded, RunEvent, ToolOutput
+from owui_chat.files import link_files
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -45,7 +45,7 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may continue as a link or as a tracking parameter."""
 
 
-class HeldText:
+class HoldbackBuffer:
     """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
@@ -67,18 +67,18 @@ class HeldText:
         return rest
 
 
-def is_tracked(url: str) -> bool:
+def is_tracked_url(url: str) -> bool:
     """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
-def without_tracking(text: str) -> str:
+def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
-def place_without_tracking(text: str, place: int) -> int:
-    """Return the new position of `place` after `without_tracking`."""
+def strip_tracking_place(text: str, place: int) -> int:
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -101,7 +101,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HeldText] = {}
+        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ class Citations:
                 return self._grow(event)
             case Cited():
                 self._name(event.annotation)
-            case CallAnswered():
+            case ToolOutput():
                 for key in source_keys(event.card.get("sources", ())):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
             case ItemEnded():
@@ -133,9 +133,9 @@ class Citations:
         """Return the text of a finished message as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
-            return made_text(self._linked(content), ended.card)
+            return link_files(self._linked(content), ended.card)
         text = "".join(map(self._shown_part, content_parts(content)))
-        return made_text(text, ended.card)
+        return link_files(text, ended.card)
 
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
@@ -155,21 +155,21 @@ class Citations:
     def _grow(self, event: Grew) -> str:
         place = (event.index, event.part)
         before = "" if place in self._growing else self.rest(event.index)
-        held = self._growing.setdefault(place, HeldText(OPEN_LINK))
+        held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
-        return without_tracking(text)
+        return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked(link["url"]) else link[0]
+        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         """Return the number for a link; a label with meaning stays in the text."""
-        url, label = without_tracking(link["url"]), link["label"].strip()
+        url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
         if link["open"] or names_site:
@@ -186,7 +186,7 @@ class Citations:
         edits: list[_Edit] = [
             (link.start(), link.end(), self._number_of_link(link))
             for link in LINK.finditer(text)
-            if is_tracked(link["url"]) or without_tracking(link["url"]) in keys
+            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -194,7 +194,7 @@ class Citations:
             is_link = "url" in annotation and any(start in place for place in linked)
             if key and not is_link:
                 edits.append((end, end, f"[{self._number(key)}]"))
-        return without_tracking(_edited(text, edits))
+        return strip_tracking(_apply_edits(text, edits))
 
     def _number(self, key: str) -> int:
         if key not in self._numbers:
@@ -224,7 +224,7 @@ def _key(annotation: Item) -> str:
     """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
-            return without_tracking(str(annotation.get("url") or ""))
+            return strip_tracking(str(annotation.get("url") or ""))
         case "file_citation":
             return str(annotation.get("file_id") or annotation.get("filename") or "")
     return ""
@@ -246,7 +246,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _edited(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
@@ -267,17 +267,17 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
                 annotations.append(_url_citation(annotation, text, before))
-        before += len(without_tracking(text))
+        before += len(strip_tracking(text))
     return annotations
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
     cited: Item = {
-        "url": without_tracking(str(annotation.get("url") or "")),
+        "url": strip_tracking(str(annotation.get("url") or "")),
         "title": str(annotation.get("title") or ""),
     }
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + place_without_tracking(text, place)
+        cited[key] = before + strip_tracking_place(text, place)
     return {"type": "url_citation", "url_citation": cited}

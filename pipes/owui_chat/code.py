@@ -20,7 +20,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "code_interpreter_call"
 
 
-def code_card(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: Mapping[str, Any]) -> Item:
     """Return code and its output as the host's own item.
 
     The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
@@ -34,11 +34,11 @@ def code_card(item: Mapping[str, Any]) -> Item:
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": code_with_output(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
     }
 
 
-def code_with_output(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
     """Return code as the page draws it, with its output in a block below.
 
     The page draws the code between two fences and does not draw `output` (observed on
@@ -50,12 +50,12 @@ def code_with_output(item: Mapping[str, Any], printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
-def without_code(text: str, item: Mapping[str, Any]) -> str | None:
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
     """Return `text` without the part that the host inserted for stored code.
 
     None if there is no such part: somebody has deleted the card.
     """
-    code = code_card(item)["code"]
+    code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
     before, found, after = text.partition(told) if told else (text, "nothing", "")
     return f"{before}{after}".strip() if found else None

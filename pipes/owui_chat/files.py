@@ -16,7 +16,7 @@ from openai_responses.items import Item, content_parts
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def cited_files(item: Mapping[str, Any]) -> list[Item]:
+def file_citations(item: Mapping[str, Any]) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
@@ -24,7 +24,7 @@ def cited_files(item: Mapping[str, Any]) -> list[Item]:
     return list({str(row.get("file_id")): row for row in cited}.values())
 
 
-def addresses_of(text: str, name: str) -> list[str]:
+def container_addresses(text: str, name: str) -> list[str]:
     """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
@@ -32,14 +32,14 @@ def addresses_of(text: str, name: str) -> list[str]:
     ]
 
 
-def made_text(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: Mapping[str, Any]) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def text_below(card: Mapping[str, Any]) -> str:
+def file_lines(card: Mapping[str, Any]) -> str:
     """Return the lines for a reader who has already got the text with its own
     addresses.
     """

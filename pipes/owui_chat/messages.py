@@ -14,21 +14,21 @@ from openai_responses.items import Item
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserMessage:
     """A message that no model wrote: an input message, ready to be sent."""
 
     item: Item
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AssistantText:
     """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ToolCall:
     """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
@@ -38,19 +38,19 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ToolMessage:
     """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
 
 
-Stretch = Said | Answered | Called | Returned
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
-def read_messages(
+def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[Stretch]]:
+) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
     System messages at the beginning are the instructions, in order; later ones stay in
@@ -64,25 +64,25 @@ def read_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _stretches(message, detail)]
+    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
     return instructions, stretches
 
 
-def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
     """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
-            yield Said(_input_message("user", content, detail))
+            yield UserMessage(_input_message("user", content, detail))
         case "system" | "developer":
-            yield Said(_input_message("developer", content, detail))
+            yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
             text = _plain_text(content)
             if text.strip():
-                yield Answered(text)
+                yield AssistantText(text)
             yield from _calls(message.get("tool_calls"))
         case "tool":
-            yield Returned(str(message.get("tool_call_id") or ""), _output(content))
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
             raise InvalidRequest(
                 "A message of this chat has a role that the Responses API does not "
@@ -90,16 +90,16 @@ def _stretches(message: Mapping[str, Any], detail: str) -> Iterator[Stretch]:
             )
 
 
-def _calls(tool_calls: object) -> Iterator[Called]:
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in tool_calls if isinstance(tool_calls, list) else ():
         wire = call if isinstance(call, Mapping) else {}
         call_id, function, custom = map(wire.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
-            yield Called(str(call_id), str(function.get("name")), arguments)
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
         elif isinstance(custom, Mapping):
             given = str(custom.get("input") or "")
-            yield Called(str(call_id), str(custom.get("name")), given, is_custom=True)
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -169,8 +169,8 @@ class Paired:
         return content if isinstance(content, str) else ""
 
 
-def paired_messages(
-    stretches: Sequence[Stretch],
+def pair_messages(
+    stretches: Sequence[ChatPart],
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, Paired]:
@@ -188,12 +188,12 @@ def paired_messages(
     return dict(zip(reversed(places), chain, strict=False))
 
 
-def users_places(stretches: Sequence[Stretch]) -> list[int]:
+def users_places(stretches: Sequence[ChatPart]) -> list[int]:
     """Return the places of the user's messages."""
     return [
         place
         for place, stretch in enumerate(stretches)
-        if isinstance(stretch, Said) and stretch.item.get("role") == "user"
+        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
     ]
 
 

@@ -5,43 +5,45 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from openai_responses.clock import new_ulid, unix_seconds
-from openai_responses.items import is_bound, is_search, open_calls
-from openai_responses.loop.events import Grew, ItemEnded, Noted, RunEnded, RunEvent
+from openai_responses.items import is_encrypted, is_search, open_calls
+from openai_responses.loop.events import Grew, ItemEnded, RunDone, RunEvent, Status
 from openai_responses.loop.run import run
-from openai_responses.requests.replay import given_back
+from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
-from owui_chat.storage.markers import marker
-from owui_chat.storage.output_carrier import ShownEvent
-from owui_chat.storage.recorder import Author, Carrying, Keeping
+from owui_chat.storage.markers import format_marker
+from owui_chat.storage.output_carrier import AnswerEventItem
+from owui_chat.storage.recorder import Carrying, Keeping, RecordScope
 from owui_chat.storage.records import Record
-from owui_manifold.artifacts import MadeFiles
-from owui_manifold.chat import Job
+from owui_manifold.artifacts import ArtifactStore
+from owui_manifold.chat import PreparedRequest
 from owui_manifold.report import (
+    add_cost,
     notices_of,
-    priced,
     report_end,
     report_note,
     report_request,
-    report_unstored,
+    report_write_failure,
 )
-from owui_manifold.rounds import Round, remember_round
+from owui_manifold.rounds import DelegatedRound, save_round
 
-Told = tuple[ShownEvent, str]
+AnswerEvent = tuple[AnswerEventItem, str]
 _Run = AsyncGenerator[tuple[RunEvent, str], None]
 
 
-async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]:
+async def answer_events(
+    job: PreparedRequest, connections: Connections
+) -> AsyncGenerator[AnswerEvent, None]:
     """Run `job` and yield its events.
 
     A marker comes with the first growth of a text, with the end of a remark, or with
     the end of the run, and only after the host was asked to store what it names; what
     the answer itself is to hold comes in front of the event.
     """
-    async with aclosing(_told_with_markers(job, connections)) as events:
+    async with aclosing(_events_with_markers(job, connections)) as events:
         carrying = _carrying(job)
         async for event, line in events:
             index = event.index if isinstance(event, Grew | ItemEnded) else None
-            for kept in job.store.unshown() if job.store else ():
+            for kept in job.store.take_unsent() if job.store else ():
                 yield replace(kept, index=index), ""
             carried = carrying.feed(event) if carrying else None
             if carried:
@@ -49,48 +51,48 @@ async def told(job: Job, connections: Connections) -> AsyncGenerator[Told, None]
             yield event, line
 
 
-def _carrying(job: Job) -> Carrying | None:
+def _carrying(job: PreparedRequest) -> Carrying | None:
     """Return what collects the turns, for a chat without a row that the host reads."""
-    asked = job.asked
+    asked = job.call
     remembers = asked.valves.remembers_reasoning() and not asked.caller.task
     if job.store or not asked.caller.host_reads or not remembers:
         return None
     return Carrying(job.origin, new_ulid, asked.known_sources)
 
 
-async def _told_with_markers(job: Job, connections: Connections) -> _Run:
+async def _events_with_markers(job: PreparedRequest, connections: Connections) -> _Run:
     """Run `job` and yield its events with their markers."""
-    pending = job.before.pending if job.before else ()
-    keeping = Keeping(_author(job), _new_record, pending, job.asked.known_sources)
+    pending = job.round.pending if job.round else ()
+    keeping = Keeping(_record_scope(job), _new_record, pending, job.call.known_sources)
     marked = set[str]()
     report_request(job)
     for notice in await notices_of(job):
-        yield Noted(notice), ""
-    made = MadeFiles(job, connections)
+        yield Status(notice), ""
+    made = ArtifactStore(job, connections)
     events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
     async with aclosing(events):
         async for arrived in events:
             match event := await made.stored(arrived):
                 case None:
                     continue
-                case Noted():
-                    job = await _learn(job, event)
+                case Status():
+                    job = await _apply_fallback(job, event)
                     yield event, ""
-                case RunEnded():
+                case RunDone():
                     await _stored_marker(job, keeping.closing(event.output), marked)
                     record = _end(job, keeping, event)
                     line = await _stored_marker(job, record, marked)
-                    if job.store and not await job.store.write_rest():
-                        report_unstored(job)
-                    yield priced(job, report_end(job, event)), line
+                    if job.store and not await job.store.flush():
+                        report_write_failure(job)
+                    yield add_cost(job, report_end(job, event)), line
                 case _:
                     record = keeping.feed(event)
                     yield event, await _stored_marker(job, record, marked)
 
 
-def _author(job: Job) -> Author:
-    caller, remembers = job.asked.caller, job.asked.valves.remembers_reasoning()
-    return Author(
+def _record_scope(job: PreparedRequest) -> RecordScope:
+    caller, remembers = job.call.caller, job.call.valves.remembers_reasoning()
+    return RecordScope(
         caller.host_model,
         caller.message_id,
         job.origin,
@@ -103,45 +105,47 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _learn(job: Job, note: Noted) -> Job:
+async def _apply_fallback(job: PreparedRequest, note: Status) -> PreparedRequest:
     """Keep what a refusal taught, so that no later request runs into it.
 
     Returns the job as it goes on: the next round of tools begins with what is sent
     now.
     """
     report_note(job, note)
-    job.asked.lessons.note(job.endpoint, note.cause)
+    job.call.capabilities.note(job.endpoint, note.cause)
     if note.cause != "reasoning":
         return job
     if job.store:
-        await job.store.bury_reasoning()
-    rest = [item for item in job.request.input if not is_bound(item)]
+        await job.store.invalidate_reasoning()
+    rest = [item for item in job.request.input if not is_encrypted(item)]
     return replace(job, request=job.request.model_copy(update={"input": rest}))
 
 
-def _end(job: Job, keeping: Keeping, ended: RunEnded) -> Record | None:
+def _end(job: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
-    asked = job.asked
-    delegates = not job.runs_calls and asked.caller.host_reads
+    asked = job.call
+    delegates = not job.runs_tools and asked.caller.host_reads
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
     if not (delegates and asked.state and is_open):
         return keeping.rest()
     within_run = asked.valves.carries_reasoning()
-    received = tuple(given_back(ended.output, with_reasoning=within_run))
+    received = tuple(replay_output(ended.output, with_reasoning=within_run))
     sent = tuple(job.request.input)
-    ended_round = Round(
+    ended_round = DelegatedRound(
         *(sent, received, tuple(keeping.pending), keeping.cited),
         job.request.instructions or "",
     )
-    remember_round(asked.state, asked.caller.message_id, ended_round)
+    save_round(asked.state, asked.caller.message_id, ended_round)
     return None
 
 
-async def _stored_marker(job: Job, record: Record | None, marked: set[str]) -> str:
+async def _stored_marker(
+    job: PreparedRequest, record: Record | None, marked: set[str]
+) -> str:
     """Store `record`; return its marker unless it is among the `marked` already."""
     if record is None or job.store is None:
         return ""
     await job.store.write(record)
     is_new = record.ulid not in marked
     marked.add(record.ulid)
-    return marker(record.kind, record.ulid) if is_new and job.store.marks else ""
+    return format_marker(record.kind, record.ulid) if is_new and job.store.marks else ""

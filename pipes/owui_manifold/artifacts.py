@@ -16,10 +16,10 @@ from openai_responses.errors import ApiRefused, ResponsesError, UnreadableAnswer
 from openai_responses.items import (
     Item,
     content_parts,
-    is_drawing,
+    image_url,
+    is_image_call,
     item_type,
     message_text,
-    picture_url,
 )
 from openai_responses.loop.events import ItemEnded, Pictured, RunEvent
 from openai_responses.transport.connections import (
@@ -28,8 +28,8 @@ from openai_responses.transport.connections import (
     Timeouts,
     container_file,
 )
-from owui_chat.files import addresses_of, cited_files
-from owui_manifold.chat import Job
+from owui_chat.files import container_addresses, file_citations
+from owui_manifold.chat import PreparedRequest
 from owui_manifold.host import NewFile, store_file, user_model
 
 _MOST_FETCHED = 32 * 1024**2
@@ -41,10 +41,10 @@ _TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} 
 _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
-class MadeFiles:
+class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
-    def __init__(self, job: Job, connections: Connections) -> None:
+    def __init__(self, job: PreparedRequest, connections: Connections) -> None:
         """Store for the user who asks, beside the message that is being written."""
         self._job = job
         self._connections = connections
@@ -57,8 +57,8 @@ class MadeFiles:
         the page would add them up.
         """
         if isinstance(event, Pictured):
-            return event if self._job.asked.caller.may_have_row else None
-        if not isinstance(event, ItemEnded) or self._job.asked.around.request is None:
+            return event if self._job.call.caller.may_have_row else None
+        if not isinstance(event, ItemEnded) or self._job.call.host.request is None:
             return event
         card = await self._card(event.item)
         return replace(event, card=card) if card else event
@@ -69,14 +69,14 @@ class MadeFiles:
         Callers over HTTP get pictures whole, and files where there is a stream to put
         their addresses below the text.
         """
-        caller = self._job.asked.caller
+        caller = self._job.call.caller
         host_reads = caller.host_reads
-        if is_drawing(item) and host_reads and item.get("result"):
-            return await self._pictures([picture_url(item)])
+        if is_image_call(item) and host_reads and item.get("result"):
+            return await self._pictures([image_url(item)])
         if item_type(item) == "code_interpreter_call" and host_reads:
             outputs = content_parts(item.get("outputs"))
             return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = cited_files(item) if host_reads or caller.streams else []
+        cited = file_citations(item) if host_reads or caller.streams else []
         if item_type(item) == "message" and cited:
             return await self._cited(cited[:_MOST_FILES], message_text(item))
         return {}
@@ -105,7 +105,7 @@ class MadeFiles:
         for citation in cited:
             name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
             stored = await self._fetched(citation, name, deadlines)
-            addresses = addresses_of(text, name)
+            addresses = container_addresses(text, name)
             if isinstance(stored, str):
                 notes.append(f"*{stored}*")
                 continue
@@ -129,8 +129,8 @@ class MadeFiles:
         except UnreadableAnswer:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._job.asked.log.line("WARNING", f"no container file: {error}")
-            gone = isinstance(error, ApiRefused) and error.setback.status == 404
+            self._job.call.log.line("WARNING", f"no container file: {error}")
+            gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
@@ -141,7 +141,7 @@ class MadeFiles:
         """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
-            caller, around = self._job.asked.caller, self._job.asked.around
+            caller, around = self._job.call.caller, self._job.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
             user = await user_model(caller.user_id)

@@ -21,50 +21,54 @@ from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.items import Item
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Toolset
-from openai_responses.models.choice import choose_model
-from openai_responses.models.resolve import ResolvedModel, resolve_overridden
+from openai_responses.models.choice import choose_auto_model
+from openai_responses.models.resolve import ResolvedModel, resolve_with_overrides
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from openai_responses.requests.replay import Origin, origin_at
-from openai_responses.requests.tools import is_hosted_tool, later_choice
+from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
 from owui_chat.input.attachments import (
+    add_tool_images,
     attachments_by_place,
-    refuse_too_much,
-    with_readable_images,
-    with_tool_images,
+    check_input_size,
+    resolve_images,
 )
-from owui_chat.input.directives import without_directive
+from owui_chat.input.directives import take_directive
 from owui_chat.input.history import build_input
-from owui_chat.input.prefix import as_sent, first_instructions, sent_now
+from owui_chat.input.prefix import (
+    apply_sent_context,
+    capture_sent_context,
+    first_instructions,
+)
 from owui_chat.input.tasks import task_format, task_messages
-from owui_chat.messages import Said, Stretch, paired_messages, read_messages
-from owui_chat.storage.details_carrier import with_records
-from owui_chat.storage.output_carrier import with_kept
+from owui_chat.messages import ChatPart, UserMessage, pair_messages, parse_messages
+from owui_chat.storage.details_carrier import restore_from_details
+from owui_chat.storage.output_carrier import restore_from_outputs
 from owui_chat.storage.records import Record
 from owui_manifold.config import (
-    chosen_settings,
-    limits_of,
-    runs_in_background,
-    toolset_of,
+    build_toolset,
+    is_background_model,
+    request_settings,
+    run_limits,
 )
 from owui_manifold.context import (
-    Asked,
     Caller,
-    asked_endpoint,
+    PipeCall,
     messages_of,
     model_of,
     overrides_of,
+    user_endpoint,
 )
-from owui_manifold.files import with_documents, with_kept_pictures
+from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, user_model
-from owui_manifold.host_tools import HostTools, approver_of, not_for_the_host
-from owui_manifold.hosted_tools import Offered, hosted_tools, offered_tools
-from owui_manifold.rounds import Round, continued_input, last_round
+from owui_manifold.host_tools import HostTools, build_approver, withheld_tools
+from owui_manifold.hosted_tools import OfferedTools, hosted_tools, offer_tools
+from owui_manifold.rounds import DelegatedRound, continue_input, load_round
 from owui_manifold.store import ChatStore, open_store
 from owui_manifold.valves import UserValves, Valves
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PreparedRequest:
     """One request, and where its answer is kept.
 
     `store` is None where nothing is kept; `before` is the round of the host's tools
@@ -72,18 +76,18 @@ class Job:
     are sentences for the person who asked.
     """
 
-    asked: Asked
+    call: PipeCall
     request: ResponsesRequest
     endpoint: Endpoint
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
-    before: Round | None = None
+    round: DelegatedRound | None = None
     toolset: Toolset | None = None
     notices: tuple[str, ...] = ()
 
     @property
-    def runs_calls(self) -> bool:
+    def runs_tools(self) -> bool:
         """Whether calls are answered here; if not, they are the host's."""
         return self.toolset is not None and self.toolset.runs_calls
 
@@ -136,52 +140,52 @@ def _hashed(kind: str, value: str) -> str | None:
     return sha256(named.encode()).hexdigest()[:48] if value else None
 
 
-def choice_for(
-    asked: Asked, stretches: Sequence[Stretch], store: ChatStore | None
+def choose_chat_model(
+    asked: PipeCall, stretches: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and a sentence that says why it was chosen; or none."""
     records = store.records.values() if store else ()
-    choice = choose_model(
+    choice = choose_auto_model(
         asked.caller.model,
         _first_question(stretches),
-        tools=bool(asked.around.metadata.get("tool_ids")),
+        tools=bool(asked.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
     )
     if choice is None:
         return model_of(asked), ""
-    model = resolve_overridden(choice.model, overrides_of(asked.valves))
+    model = resolve_with_overrides(choice.model, overrides_of(asked.valves))
     return model, f"{model.name} answers: {choice.why}."
 
 
-def _first_question(stretches: Sequence[Stretch]) -> Item | None:
+def _first_question(stretches: Sequence[ChatPart]) -> Item | None:
     for stretch in stretches:
-        if isinstance(stretch, Said) and stretch.item.get("role") == "user":
+        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user":
             return stretch.item
     return None
 
 
-def steadied(
-    asked: Asked,
+def restore_prefix(
+    asked: PipeCall,
     instructions: str,
-    stretches: list[Stretch],
+    stretches: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
-) -> tuple[str, list[Stretch]]:
+) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the chat, as they were sent where they were.
 
     What is sent for the first time goes to `store`.
     """
     if store is None:
         return instructions, stretches
-    pairs = paired_messages(stretches, store.messages, asked.around.metadata)
+    pairs = pair_messages(stretches, store.messages, asked.host.metadata)
     if not pairs:
         return instructions, stretches
     is_stable = _is_stable(asked.valves, model)
     if _is_new(asked, store):
         given = instructions if is_stable else None
-        store.keep_sent(sent_now(stretches, pairs, store.sent, given))
+        store.set_sent(capture_sent_context(stretches, pairs, store.sent, given))
     first = first_instructions(pairs, store.sent) if is_stable else None
-    told = as_sent(stretches, pairs, store.sent)
+    told = apply_sent_context(stretches, pairs, store.sent)
     return instructions if first is None else first, told
 
 
@@ -190,52 +194,54 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
     return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
 
 
-def _is_new(asked: Asked, store: ChatStore) -> bool:
+def _is_new(asked: PipeCall, store: ChatStore) -> bool:
     """Say whether this is the first request for the message that is asked."""
     message_id = asked.caller.message_id
-    continues = asked.around.metadata.get("assistant_message_id")
-    is_begun = message_id in store.sent or last_round(asked.state, message_id)
+    continues = asked.host.metadata.get("assistant_message_id")
+    is_begun = message_id in store.sent or load_round(asked.state, message_id)
     return not (continues or is_begun)
 
 
-async def prepare_chat(asked: Asked) -> Job:
+async def build_chat_request(asked: PipeCall) -> PreparedRequest:
     """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = asked_endpoint(asked)
+    endpoint = user_endpoint(asked)
     detail = asked.valves.IMAGE_DETAIL
-    messages, carried = with_records(messages_of(asked.body))
-    instructions, stretches = read_messages(messages, detail)
+    messages, carried = restore_from_details(messages_of(asked.body))
+    instructions, stretches = parse_messages(messages, detail)
     store = await open_store(asked.caller, asked.valves)
-    model, why = choice_for(asked, stretches, store)
+    model, why = choose_chat_model(asked, stretches, store)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(asked.around.metadata.get("regeneration_message_id"))
-        stretches, verbosity = without_directive(stretches, is_guided=guided)
+        guided = bool(asked.host.metadata.get("regeneration_message_id"))
+        stretches, verbosity = take_directive(stretches, is_guided=guided)
     origin = origin_at(model.family, endpoint)
-    before = last_round(asked.state, asked.caller.message_id)
-    stretches = with_tool_images(stretches, store.messages if store else {})
+    before = load_round(asked.state, asked.caller.message_id)
+    stretches = add_tool_images(stretches, store.messages if store else {})
     if store:
-        rewritten = str(asked.around.metadata.get("regeneration_message_id") or "")
-        stretches = with_kept(stretches, store.runs(rewritten))
+        rewritten = str(asked.host.metadata.get("regeneration_message_id") or "")
+        stretches = restore_from_outputs(stretches, store.stored_outputs(rewritten))
         carried |= store.records
-    items = continued_input(before, stretches) if before else None
+    items = continue_input(before, stretches) if before else None
     if before:
         instructions = before.instructions
-    instructions, stretches = steadied(asked, instructions, stretches, store, model)
+    instructions, stretches = restore_prefix(
+        asked, instructions, stretches, store, model
+    )
     if items is None:
         stretches = await _with_attachments(asked, stretches, store, model)
         items = await _history(asked, stretches, carried, origin)
     tools = _tools(asked, model)
-    choice = later_choice(tools.choice) if before else tools.choice
+    choice = next_tool_choice(tools.choice) if before else tools.choice
     body = _body(asked, choice, verbosity)
     settings = _settings(asked, endpoint, tools, model)
     request = build_request(model, instructions, items, body, settings)
-    return Job(
+    return PreparedRequest(
         asked,
         request,
         endpoint,
         origin,
-        limits_of(asked.valves, tools_ran=before is not None),
+        run_limits(asked.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(asked, tools),
@@ -243,7 +249,7 @@ async def prepare_chat(asked: Asked) -> Job:
     )
 
 
-def _body(asked: Asked, choice: object, verbosity: str) -> dict[str, Any]:
+def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer wins over them."""
     body = {**asked.body, "tool_choice": choice}
     if verbosity:
@@ -253,25 +259,25 @@ def _body(asked: Asked, choice: object, verbosity: str) -> dict[str, Any]:
     return body
 
 
-def _tools(asked: Asked, model: ResolvedModel) -> Offered:
-    features = asked.around.metadata.get("features")
+def _tools(asked: PipeCall, model: ResolvedModel) -> OfferedTools:
+    features = asked.host.metadata.get("features")
     hosted = hosted_tools(asked.valves, asked.user_valves, features, model)
-    offered = offered_tools(asked.body, model, asked.valves, hosted)
+    offered = offer_tools(asked.body, model, asked.valves, hosted)
     if _runs_calls(asked, offered):
         return offered
-    withheld = not_for_the_host(asked.valves, asked.around.tools)
-    return offered_tools(asked.body, model, asked.valves, hosted, withheld)
+    withheld = withheld_tools(asked.valves, asked.host.tools)
+    return offer_tools(asked.body, model, asked.valves, hosted, withheld)
 
 
-def _runs_calls(asked: Asked, offered: Offered) -> bool:
+def _runs_calls(asked: PipeCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here, as none of them has to be left to others."""
     known = offered.names.known
     ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
-    return ours and all(name in asked.around.tools for name in known)
+    return ours and all(name in asked.host.tools for name in known)
 
 
 def _settings(
-    asked: Asked, endpoint: Endpoint, tools: Offered, model: ResolvedModel
+    asked: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
     if endpoint.is_azure:  # it does not compact (responses-api.md §6)
@@ -279,60 +285,60 @@ def _settings(
     if any(map(is_hosted_tool, tools.items)):  # the API counts no others
         defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
     names = (model.id, model.family, asked.caller.model)
-    background = runs_in_background(asked.valves, names)
+    background = is_background_model(asked.valves, names)
     # Asked for in one piece, a background answer has no encrypted reasoning.
-    settings = chosen_settings(
+    settings = request_settings(
         asked.valves,
         asked.user_valves,
         streams=asked.caller.streams or background,
         tools=tools.items,
-        refused=asked.lessons.of(endpoint),
+        refused=asked.capabilities.of(endpoint),
         defaults=defaults,
     )
     return replace(settings, background=background)
 
 
 async def _with_attachments(
-    asked: Asked,
-    stretches: list[Stretch],
+    asked: PipeCall,
+    stretches: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
-) -> list[Stretch]:
+) -> list[ChatPart]:
     """Return the chat with what people attached, in the forms that the API reads."""
-    messages, metadata = store.messages if store else {}, asked.around.metadata
+    messages, metadata = store.messages if store else {}, asked.host.metadata
     attached = attachments_by_place(stretches, messages, metadata)
-    stretches = with_readable_images(stretches, attached)
+    stretches = resolve_images(stretches, attached)
     wanted = asked.valves.FILE_INPUT
     if wanted == "off" or not model.facts.vision or not any(attached.values()):
         return stretches
     user = await user_model(asked.caller.user_id)
-    return await with_documents(stretches, attached, user, wanted)
+    return await add_documents(stretches, attached, user, wanted)
 
 
 async def _history(
-    asked: Asked,
-    stretches: list[Stretch],
+    asked: PipeCall,
+    stretches: list[ChatPart],
     records: Mapping[str, Record],
     origin: Origin,
 ) -> list[Item]:
     """Return the input of a chat's history."""
     reader = origin if asked.valves.remembers_reasoning() else None
     user_id = asked.caller.user_id
-    records = await with_kept_pictures(records, stretches, user_id)
+    records = await load_stored_images(records, stretches, user_id)
     items = build_input(
         stretches, records, reader, with_tools=asked.valves.PERSIST_TOOL_RESULTS
     )
-    refuse_too_much(items)
+    check_input_size(items)
     return items
 
 
-def _toolset(asked: Asked, offered: Offered) -> Toolset:
+def _toolset(asked: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others have to run one of them."""
-    around, valves = asked.around, asked.valves
+    around, valves = asked.host, asked.valves
     log = partial(asked.log.line, "DEBUG")
-    approver = approver_of(valves, around.metadata, around.event_call, log)
+    approver = build_approver(valves, around.metadata, around.event_call, log)
     tools = HostTools(around, offered.names, asked.threads)
-    return toolset_of(
+    return build_toolset(
         valves,
         tools,
         approver,
@@ -351,13 +357,13 @@ _NOT_FOR_TASKS = frozenset(
 """What a person or a workspace model asks of an answer, which a title is none of."""
 
 
-def prepare_task(asked: Asked) -> Job:
+def build_task_request(asked: PipeCall) -> PreparedRequest:
     """Return the job for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = asked_endpoint(asked)
+    endpoint = user_endpoint(asked)
     model = _task_model(asked, endpoint)
     messages = task_messages(messages_of(asked.body))
-    instructions, stretches = read_messages(messages)
+    instructions, stretches = parse_messages(messages)
     body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
     form = task_format(asked.caller.task, messages)
     if form and model.facts.known_family:
@@ -368,11 +374,11 @@ def prepare_task(asked: Asked) -> Job:
     items = build_input(stretches, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = limits_of(asked.valves, tools_ran=False)
-    return Job(asked, request, endpoint, origin, limits)
+    limits = run_limits(asked.valves, tools_ran=False)
+    return PreparedRequest(asked, request, endpoint, origin, limits)
 
 
-def _task_model(asked: Asked, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     Another server than OpenAI's need not have the model of the default.
@@ -380,5 +386,5 @@ def _task_model(asked: Asked, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return resolve_overridden(wanted, overrides_of(valves))
+        return resolve_with_overrides(wanted, overrides_of(valves))
     return model_of(asked)

@@ -22,26 +22,26 @@ from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
-    Noted,
-    RunEnded,
+    RunDone,
     RunEvent,
+    Status,
 )
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
-from owui_chat.storage.output_carrier import ShownEvent
-from owui_manifold.config import limits_of
+from owui_chat.storage.output_carrier import AnswerEventItem
+from owui_manifold.config import run_limits
 from owui_manifold.context import (
-    Asked,
-    asked_endpoint,
+    PipeCall,
     messages_of,
     model_of,
     overrides_of,
+    user_endpoint,
 )
 from owui_manifold.hosted_tools import hosted_tools
-from owui_manifold.models import fetch_models, listed_models
+from owui_manifold.models import configured_models, fetch_models
 
 CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
@@ -53,7 +53,7 @@ _PING: Item = {
 _WORKS, _FAILS, _OPEN = "✅", "❌", "⚠️"
 
 
-class Checkup:
+class Diagnostics:
     """One model of the pipe at its server, tried out piece by piece."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Checkup:
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
         yield ItemEnded(0, whole)
-        yield RunEnded(COMPLETED, output=(whole,))
+        yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(
         self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
@@ -136,13 +136,13 @@ class Checkup:
         """
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
-        remedy, ended = "", RunEnded(CUT)
+        remedy, ended = "", RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Noted) and event.cause:
+                if isinstance(event, Status) and event.cause:
                     remedy = event.sentence
-                ended = event if isinstance(event, RunEnded) else ended
+                ended = event if isinstance(event, RunDone) else ended
         answered = ended.ending.kind in ("completed", "incomplete")
         return remedy if answered else ended.ending.sentence
 
@@ -151,7 +151,7 @@ def _finding(sign: str, what: str, sentence: str) -> str:
     return f"- {sign} **{what}**: {sentence}"
 
 
-def is_checkup(asked: Asked) -> bool:
+def is_check_command(asked: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     messages = messages_of(asked.body)
     last: Mapping[str, Any] = messages[-1] if messages else {}
@@ -160,16 +160,16 @@ def is_checkup(asked: Asked) -> bool:
     return is_command and last.get("role") == "user" and asked.caller.is_admin
 
 
-async def checkup_of(
-    asked: Asked, connections: Connections
-) -> AsyncGenerator[tuple[ShownEvent, str], None]:
+async def run_diagnostics(
+    asked: PipeCall, connections: Connections
+) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
     valves, model = asked.valves, model_of(asked)
-    features = asked.around.metadata.get("features")
+    features = asked.host.metadata.get("features")
     hosted = hosted_tools(valves, asked.user_valves, features, model)
-    limits = limits_of(valves, tools_ran=False)
-    checkup = Checkup(model, asked_endpoint(asked), connections, limits)
-    listed = listed_models(valves, overrides_of(valves))
+    limits = run_limits(valves, tools_ran=False)
+    checkup = Diagnostics(model, user_endpoint(asked), connections, limits)
+    listed = configured_models(valves, overrides_of(valves))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
             yield event, ""

@@ -20,7 +20,7 @@ from typing import Any
 from openai_responses.endpoint import Endpoint, Network, proxy_secrets
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import typed_texts
+from openai_responses.json_input import parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallableTools, CallLimits, Toolset
@@ -33,26 +33,26 @@ from owui_manifold.valves import UserValves, Valves
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class Capabilities:
     """Refusals that hold for every request: of summaries, of streams."""
 
     summary: bool = False
     stream: bool = False
 
 
-class Lessons:
+class AccountCapabilities:
     """The refusals of each key at each address, as long as the pipe is loaded."""
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._by_account: dict[str, Learned] = {}
+        self._by_account: dict[str, Capabilities] = {}
         self._told: set[str] = set()
 
-    def of(self, endpoint: Endpoint) -> Learned:
+    def of(self, endpoint: Endpoint) -> Capabilities:
         """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Learned())
+        return self._by_account.get(endpoint.account(), Capabilities())
 
-    def is_news(self, text: str) -> bool:
+    def first_time(self, text: str) -> bool:
         """Say whether `text` has not been told yet; from now on it has."""
         is_new = text not in self._told
         self._told.add(text)
@@ -67,7 +67,7 @@ class Lessons:
 
 
 _KEY = "openai_responses"
-_WISHES_VERSION = 1
+_SWITCHES_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 OTHER_VERSION = (
@@ -76,10 +76,12 @@ OTHER_VERSION = (
 )
 
 
-def with_wishes(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
+def apply_composer_switches(
+    user: UserValves, metadata: Mapping[str, Any]
+) -> UserValves:
     """Return a user's settings as the switches change them for this message."""
     told = metadata.get(_KEY)
-    if not isinstance(told, Mapping) or told.get("version") != _WISHES_VERSION:
+    if not isinstance(told, Mapping) or told.get("version") != _SWITCHES_VERSION:
         return user
     wishes = {valve: "on" for switch, valve in _SWITCHES.items() if told.get(switch)}
     if told.get("thinking") in REASONING_EFFORTS:
@@ -90,7 +92,7 @@ def with_wishes(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
 def is_of_another_version(metadata: Mapping[str, Any]) -> bool:
     """Say whether a filter spoke that this pipe does not understand."""
     told = metadata.get(_KEY)
-    return isinstance(told, Mapping) and told.get("version") != _WISHES_VERSION
+    return isinstance(told, Mapping) and told.get("version") != _SWITCHES_VERSION
 
 
 _CHOICES: Mapping[str, str] = {
@@ -107,7 +109,7 @@ _CHOICES: Mapping[str, str] = {
 """The words of USER_MAY_CHANGE, with the valve that each allows."""
 
 
-def permitted_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+def allowed_user_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
     """Return a user's settings without those that are not theirs to change.
 
     An administrator may change them all.
@@ -121,7 +123,7 @@ def permitted_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def permission_complaint(valves: Valves) -> str:
+def permission_error(valves: Valves) -> str:
     """Return what is wrong with USER_MAY_CHANGE, or nothing."""
     unknown = sorted(_words_of(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
@@ -140,7 +142,7 @@ _BATCH_SHARE = 5
 """Calls made at once run beside each other, but not all of them."""
 
 
-def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
+def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
     """Return where requests go; raises InvalidRequest for what cannot work."""
     key = own_key or valves.effective_key()
     if not key:
@@ -163,7 +165,7 @@ def endpoint_of(valves: Valves, own_key: str = "") -> Endpoint:
 
 def extra_headers(text: str) -> Mapping[str, str]:
     """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    headers = typed_texts(text)
+    headers = parse_string_map(text)
     if headers is not None:
         return headers
     raise InvalidRequest(
@@ -172,7 +174,7 @@ def extra_headers(text: str) -> Mapping[str, str]:
     )
 
 
-def limits_of(valves: Valves, *, tools_ran: bool) -> Limits:
+def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
     """Return how a run behaves; what comes after a tool is sent once only."""
     retries = 0 if tools_ran else valves.MAX_RETRIES
     return Limits(
@@ -186,13 +188,13 @@ def limits_of(valves: Valves, *, tools_ran: bool) -> Limits:
     )
 
 
-def chosen_settings(
+def request_settings(
     valves: Valves,
     user: UserValves,
     *,
     streams: bool,
     tools: Sequence[Item],
-    refused: Learned,
+    refused: Capabilities,
     defaults: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Return what holds for one request; a user's own choice wins.
@@ -200,11 +202,11 @@ def chosen_settings(
     `streams` says whether a stream is wanted; what the server `refused` before is not
     asked for again.
     """
-    summary = _chosen(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
+    summary = _inherit(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
     return Settings(
-        effort=_chosen(user.REASONING_EFFORT, None),
+        effort=_inherit(user.REASONING_EFFORT, None),
         summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=_chosen(user.VERBOSITY, None),
+        verbosity=_inherit(user.VERBOSITY, None),
         stream=streams and valves.ENABLE_STREAM and not refused.stream,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools,
@@ -213,7 +215,7 @@ def chosen_settings(
     )
 
 
-def toolset_of(
+def build_toolset(
     valves: Valves,
     tools: CallableTools,
     approver: Approver,
@@ -238,7 +240,7 @@ def toolset_of(
     )
 
 
-def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
+def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
     """Say whether BACKGROUND_MODELS means a model, by one of its names.
 
     Servers that know only the least of the API store nothing.
@@ -252,10 +254,10 @@ def runs_in_background(valves: Valves, names: Iterable[str]) -> bool:
 
 def log_level(valves: Valves, user: UserValves) -> str:
     """Return from which level on lines go to the server's log."""
-    return _chosen(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
+    return _inherit(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
 
 
-def secrets_of(valves: Valves, user: UserValves) -> list[str]:
+def valve_secrets(valves: Valves, user: UserValves) -> list[str]:
     """Return the texts that must be in no line and no chat."""
     try:
         headers = list(extra_headers(valves.EXTRA_HEADERS).values())
@@ -269,5 +271,5 @@ def secrets_of(valves: Valves, user: UserValves) -> list[str]:
     return [text for text in secrets if text.strip()]
 
 
-def _chosen(user: str, administrator: str | None) -> str | None:
+def _inherit(user: str, administrator: str | None) -> str | None:
     return administrator if user == "inherit" else user

@@ -19,18 +19,18 @@ from openai_responses.models.resolve import (
     Overrides,
     ResolvedModel,
     read_overrides,
-    resolve_overridden,
+    resolve_with_overrides,
 )
-from owui_manifold.config import Lessons, endpoint_of
+from owui_manifold.config import AccountCapabilities, build_endpoint
 from owui_manifold.log import RunLog
-from owui_manifold.rounds import sources_so_far
+from owui_manifold.rounds import known_sources
 from owui_manifold.valves import UserValves, Valves
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class HostContext:
     """What the host gave the pipe beside the chat, for those who run its tools."""
 
     tools: Mapping[str, Mapping[str, Any]]
@@ -111,7 +111,7 @@ def read_caller(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PipeCall:
     """One call of the pipe: what the host passes, and where to write lines.
 
     `state` is the state of the host's request; `lessons` and `threads` are those of
@@ -123,21 +123,21 @@ class Asked:
     valves: Valves
     user_valves: UserValves
     state: Any
-    lessons: Lessons
+    capabilities: AccountCapabilities
     log: RunLog
-    around: Surroundings
+    host: HostContext
     threads: Executor
 
     @property
     def known_sources(self) -> Sequence[str]:
         """The keys of the sources that the page has of the message already."""
         message_id = self.caller.message_id
-        return sources_so_far(self.state, message_id, self.around.metadata)
+        return known_sources(self.state, message_id, self.host.metadata)
 
 
-def model_of(asked: Asked) -> ResolvedModel:
+def model_of(asked: PipeCall) -> ResolvedModel:
     """Return the model that was asked, by what the administrator says of it first."""
-    return resolve_overridden(asked.caller.model, overrides_of(asked.valves))
+    return resolve_with_overrides(asked.caller.model, overrides_of(asked.valves))
 
 
 def overrides_of(valves: Valves) -> Overrides:
@@ -165,13 +165,13 @@ _BILLED_HEADERS = frozenset(
 _UNAUTHORIZED = 401
 
 
-def own_key(asked: Asked) -> str:
+def own_key(asked: PipeCall) -> str:
     """Return the user's own key, if the administrator lets them use one."""
     allowed = asked.valves.USER_API_KEYS != "off"
     return asked.user_valves.API_KEY.strip() if allowed else ""
 
 
-def asked_endpoint(asked: Asked) -> Endpoint:
+def user_endpoint(asked: PipeCall) -> Endpoint:
     """Return where a user's requests go; raises InvalidRequest for what cannot work.
 
     What names the account of the administrator goes with the administrator's key only.
@@ -180,8 +180,8 @@ def asked_endpoint(asked: Asked) -> Endpoint:
     if not key:
         if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
             raise InvalidRequest(_NO_OWN_KEY)
-        return endpoint_of(asked.valves)
-    endpoint = endpoint_of(asked.valves, key)
+        return build_endpoint(asked.valves)
+    endpoint = build_endpoint(asked.valves, key)
     rest = {
         name: text
         for name, text in endpoint.extra_headers.items()
@@ -190,7 +190,7 @@ def asked_endpoint(asked: Asked) -> Endpoint:
     return replace(endpoint, organization="", project="", extra_headers=rest)
 
 
-def ending_for(asked: Asked, ending: Ending, status: int | None) -> Ending:
+def correct_ending(asked: PipeCall, ending: Ending, status: int | None) -> Ending:
     """Return the ending of a run; a wrong key is told to the one who can correct it."""
     if status == _UNAUTHORIZED and own_key(asked):
         return replace(ending, sentence=_WRONG_OWN_KEY)

@@ -20,17 +20,17 @@ from owui_chat.input.attachments import (
     PDF_TYPE,
     UNREADABLE_IMAGE,
     Attachment,
-    asked_place,
+    add_parts,
+    append_images,
     document_part,
     document_type,
     image_data_url,
-    output_with,
     part_or_note,
+    question_index,
     tool_image,
-    with_parts,
 )
-from owui_chat.messages import Said, Stretch
-from owui_chat.storage.images import wanted_pictures, with_pictures
+from owui_chat.messages import ChatPart, UserMessage
+from owui_chat.storage.images import restore_images, stored_image_ids
 from owui_chat.storage.records import Record
 from owui_manifold.host import file_row, stored_bytes, user_model
 
@@ -66,29 +66,29 @@ async def read_tool_image(address: str, user: Any) -> Item:
     return tool_image(held or "")
 
 
-async def with_documents(
-    stretches: Sequence[Stretch],
+async def add_documents(
+    stretches: Sequence[ChatPart],
     attached: Mapping[int, Sequence[Attachment]],
     user: Any,
     wanted: str,
-) -> list[Stretch]:
+) -> list[ChatPart]:
     """Return a chat with the documents that the model is to read itself.
 
     `wanted` is `pdf` or `all`. Raises InvalidRequest for one that cannot be sent with
     the message that is asked.
     """
-    result, asked = list(stretches), asked_place(stretches)
-    documents = _Documents(user, wanted)
+    result, asked = list(stretches), question_index(stretches)
+    documents = _DocumentReader(user, wanted)
     for place in sorted(attached):
         found = [await documents.part(file) for file in attached[place]]
         parts = [part_or_note(f, is_asked=place == asked) for f in found if f]
         said = result[place]
-        if parts and isinstance(said, Said):
-            result[place] = with_parts(said, parts)
+        if parts and isinstance(said, UserMessage):
+            result[place] = add_parts(said, parts)
     return result
 
 
-class _Documents:
+class _DocumentReader:
     """Reads the documents of one request, within what it may hold."""
 
     def __init__(self, user: Any, wanted: str) -> None:
@@ -148,10 +148,10 @@ class ResultFiles:
 
     def output(self, text: str) -> str | list[Item]:
         """Return the output of the tool: its text, and what the model can see."""
-        return output_with("\n".join([text, *self.unreadable]), self.for_model)
+        return append_images("\n".join([text, *self.unreadable]), self.for_model)
 
 
-async def share_out(
+async def split_result_files(
     files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
     """Return the files of a result; `store` gives a picture an address of its own.
@@ -181,14 +181,14 @@ async def share_out(
     return shared
 
 
-async def with_kept_pictures(
-    records: Mapping[str, Record], stretches: Sequence[Stretch], user_id: str
+async def load_stored_images(
+    records: Mapping[str, Record], stretches: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
     What the user may not read, or nobody any more, is left out.
     """
-    wanted = wanted_pictures(stretches, records)
+    wanted = stored_image_ids(stretches, records)
     user = await user_model(user_id) if wanted else None
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
@@ -196,7 +196,7 @@ async def with_kept_pictures(
         held = await read_file(row, _encoded) if row else None
         if held:
             pictures[file_id] = held
-    return with_pictures(records, pictures)
+    return restore_images(records, pictures)
 
 
 def _encoded(content: bytes) -> str:

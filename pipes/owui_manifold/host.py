@@ -103,7 +103,7 @@ def stored_bytes(path: str) -> bytes:
     return Path(storage.get_file(path)).read_bytes()
 
 
-async def updated_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
+async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
     """Return a tool's callable with the chat as it is now (middleware.py:3142)."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
@@ -118,7 +118,7 @@ def terminal_file(
     return build(name, dict(params), result, tool, metadata)
 
 
-async def processed_result(
+async def process_tool_result(
     request: Any,
     name: str,
     result: Any,

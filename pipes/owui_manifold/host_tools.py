@@ -20,24 +20,24 @@ from functools import partial
 from typing import Any
 
 from openai_responses.clock import new_ulid
-from openai_responses.json_input import typed_object
-from openai_responses.loop.tools import Approver, Ask, ToolAnswer, read_rules
+from openai_responses.json_input import parse_json_object
+from openai_responses.loop.tools import Approver, Ask, ToolResult, read_rules
 from openai_responses.requests.tools import ToolNames
-from owui_manifold.context import EventCall, Surroundings, names_a_row
-from owui_manifold.files import share_out
+from owui_manifold.context import EventCall, HostContext, names_a_row
+from owui_manifold.files import split_result_files
 from owui_manifold.host import (
     citation_sources,
-    processed_result,
+    process_tool_result,
     stored_image,
     tell_terminal,
     terminal_file,
-    updated_tool,
+    update_tool,
     user_model,
 )
 from owui_manifold.valves import Valves
 
 
-def approver_of(
+def build_approver(
     valves: Valves,
     metadata: Mapping[str, Any],
     event_call: EventCall | None,
@@ -52,13 +52,13 @@ def approver_of(
     return Approver(
         # A question to the user is no act: to ask whether to ask helps nobody.
         rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
-        otherwise="ask" if mode == "ask" else "auto",
-        ask=_ask_through(event_call) if event_call else None,
+        default_rule="ask" if mode == "ask" else "auto",
+        ask=_ask_in_page(event_call) if event_call else None,
         log=log,
     )
 
 
-def not_for_the_host(
+def withheld_tools(
     valves: Valves, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
@@ -75,7 +75,7 @@ def not_for_the_host(
     return frozenset(denied | others)
 
 
-def _ask_through(event_call: EventCall) -> Ask:
+def _ask_in_page(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card (socket/main.py:1620).
 
     Whoever does not answer, or has left, returns an object instead of True.
@@ -116,9 +116,9 @@ def cites(name: str, metadata: Mapping[str, Any]) -> bool:
     return name in _CITED and found is not False
 
 
-def is_failure(text: str) -> bool:
+def is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
-    found = typed_object(text)
+    found = parse_json_object(text)
     if found is None:
         return text.strip().lower().startswith(_ERROR_WORDS)
     refused = found.get("success") is False or found.get("ok") is False
@@ -135,7 +135,7 @@ class HostTools:
     """The tools of one request, by the names that the model was given."""
 
     def __init__(
-        self, around: Surroundings, names: ToolNames, threads: Executor
+        self, around: HostContext, names: ToolNames, threads: Executor
     ) -> None:
         """Run sync tools on `threads`: one of them must not stop the server."""
         self._around = around
@@ -144,37 +144,37 @@ class HostTools:
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._around.tools.get(self._names.original(name))
+        tool = self._around.tools.get(self._names.own_name(name))
         if tool is None:
             return None
         spec = tool.get("spec") or {}
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        tool = self._around.tools.get(self._names.original(name)) or {}
+        tool = self._around.tools.get(self._names.own_name(name)) or {}
         return name == "ask_user" and tool.get("type") == "builtin"
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the tool that a call is for, as the host does (tool_search.py:134).
 
         It does so before anybody is asked: the tool that runs is the one approved.
         """
-        own, tools = self._names.original(name), self._around.tools
+        own, tools = self._names.own_name(name), self._around.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), typed_object(
+        inner, params = arguments.get("tool_name"), parse_json_object(
             arguments.get("params")
         )
         if inner not in tools or inner in _DISPATCHERS or params is None:
             return None
         return str(inner), params
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return what the model and the page get of it."""
-        own = self._names.original(name)
+        own = self._names.own_name(name)
         tool, params = self._around.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
             known = (self.parameters(own) or {}).get("properties") or {}
@@ -189,9 +189,9 @@ class HostTools:
             return await self._in_the_browser(name, tool, params)
         files = self._around.metadata.get("files") or []
         messages = self._around.body.get("messages") or []
-        function = await updated_tool(tool["callable"], messages, files)
+        function = await update_tool(tool["callable"], messages, files)
         if tool.get("type") == "mcp":
-            return await _answer_of_server(function, params)
+            return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
@@ -217,12 +217,12 @@ class HostTools:
 
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
-    ) -> ToolAnswer:
+    ) -> ToolResult:
         """Return a result as the host would store and show it."""
         around = self._around
         shown = terminal_file(name, params, result, tool, around.metadata) or result
         user = await user_model(str(around.metadata.get("user_id") or ""))
-        text, files, embeds = await processed_result(
+        text, files, embeds = await process_tool_result(
             around.request, name, shown, tool, around.metadata, user
         )
         await tell_terminal(name, params, text, around.event_emitter)
@@ -231,14 +231,14 @@ class HostTools:
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, around.request, around.metadata, user)
         has_row = names_a_row(str(around.metadata.get("chat_id") or ""))
-        shared = await share_out(files, store, user, has_row=has_row)
+        shared = await split_result_files(files, store, user, has_row=has_row)
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolAnswer(shared.output(text), is_failure(text), filled)
+        return ToolResult(shared.output(text), is_error_text(text), filled)
 
 
-async def _answer_of_server(
+async def _server_result(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
     """Return what an MCP server says, also of a call that failed.

@@ -15,18 +15,18 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.mcp_servers import read_servers
 from openai_responses.requests.tools import (
     ToolNames,
-    merged_tools,
+    merge_tools,
     responses_tool_choice,
     responses_tools,
 )
 from owui_manifold.valves import UserValves, Valves
 
-HOSTS_SEARCHES = frozenset({"search_web", "fetch_url"})
+HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
 
 _PLACE = ("city", "region", "country", "timezone")
@@ -40,7 +40,7 @@ def search_tools(
     `features` are the page's switches.
     """
     tools: list[Item] = []
-    if _searches_web(valves, user, features):
+    if _is_search_on(valves, user, features):
         tools.append(_web_search(valves))
     stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
     if stores:
@@ -48,17 +48,17 @@ def search_tools(
     return tools
 
 
-def replaces_hosts_search(valves: Valves, features: Mapping[str, Any]) -> bool:
+def replaces_host_search(valves: Valves, features: Mapping[str, Any]) -> bool:
     """Say whether the page's switch means OpenAI's search instead of the host's."""
     return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
 
 
-def _searches_web(
+def _is_search_on(
     valves: Valves, user: UserValves, features: Mapping[str, Any]
 ) -> bool:
     if user.WEB_SEARCH != "inherit":
         return user.WEB_SEARCH == "on"
-    return valves.ENABLE_WEB_SEARCH or replaces_hosts_search(valves, features)
+    return valves.ENABLE_WEB_SEARCH or replaces_host_search(valves, features)
 
 
 def _web_search(valves: Valves) -> Item:
@@ -80,7 +80,7 @@ def _location(text: str) -> Item:
     (responses-api.md §1).
     """
     if text.strip().startswith("{"):
-        given = typed_object(text)
+        given = parse_json_object(text)
     else:
         words = [word.strip() for word in text.split(",")]
         given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
@@ -111,7 +111,7 @@ _REPLACED = {
 """Open WebUI's own tools for the same; with both, the model would have to guess."""
 
 
-def made_tools(valves: Valves, user: UserValves) -> list[Item]:
+def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
     """Return the tools to offer; raises InvalidRequest for options that are none."""
     tools: list[Item] = []
     if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
@@ -122,7 +122,7 @@ def made_tools(valves: Valves, user: UserValves) -> list[Item]:
     return tools
 
 
-def replaced_by(tools: list[Item]) -> set[str]:
+def replaced_host_tools(tools: list[Item]) -> set[str]:
     """Return the names of the host's tools that `tools` stand in for."""
     return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
 
@@ -132,7 +132,7 @@ def _is_on(user: str, administrator: bool) -> bool:
 
 
 def _picture_options(text: str) -> Item:
-    options = typed_object(text.strip() or "{}")
+    options = parse_json_object(text.strip() or "{}")
     if options is not None:
         return options
     raise InvalidRequest(
@@ -164,17 +164,17 @@ def hosted_tools(
     if not model.facts.hosted:
         return NO_HOSTED_TOOLS
     switches: Mapping[str, Any] = features if isinstance(features, Mapping) else {}
-    made = made_tools(valves, user)
+    made = image_and_code_tools(valves, user)
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON).tools
     items = [*search_tools(valves, user, switches), *remote, *made]
-    replaced = replaced_by(made)
-    if replaces_hosts_search(valves, switches):
-        replaced |= HOSTS_SEARCHES
+    replaced = replaced_host_tools(made)
+    if replaces_host_search(valves, switches):
+        replaced |= HOST_SEARCH_TOOLS
     return HostedTools(tuple(items), frozenset(replaced))
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedTools:
     """Tools in the API's form, under the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
@@ -185,13 +185,13 @@ class Offered:
     choice: Any = None
 
 
-def offered_tools(
+def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
     hosted: HostedTools = NO_HOSTED_TOOLS,
     withheld: Collection[str] = (),
-) -> Offered:
+) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
     A tool that the host or a filter describes takes the place of ours of its kind; the
@@ -203,13 +203,13 @@ def offered_tools(
     own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
     if not model.facts.functions:
         own = []
-    tools = merged_tools(hosted.items, own)
-    left_out = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in left_out]
+    tools = merge_tools(hosted.items, own)
+    dropped_parameters = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in dropped_parameters]
     if not tools:
-        return Offered()
+        return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
     names = ToolNames(tuple(str(tool["name"]) for tool in called))
-    items = names.sent_tools(tools)
+    items = names.rename_tools(tools)
     choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
-    return Offered(items, names, choice)
+    return OfferedTools(items, names, choice)

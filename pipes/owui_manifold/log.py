@@ -8,7 +8,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from openai_responses.clock import unix_seconds
-from openai_responses.redaction import redacted, redacted_line
+from openai_responses.redaction import redact, redact_line
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
@@ -60,7 +60,7 @@ class RunLog:
         A level that is not known counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
-        one_line = redacted_line(text, self._secrets)
+        one_line = redact_line(text, self._secrets)
         with self._lock:
             self._lines.append(LogLine(self._now(), known, one_line))
         if _LEVELS[known] >= self._threshold:
@@ -68,7 +68,7 @@ class RunLog:
 
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has a valve of its own."""
-        _write("INFO", redacted(line, self._secrets))
+        _write("INFO", redact(line, self._secrets))
 
     def lines(self) -> list[LogLine]:
         """Return the newest lines, the oldest of them first."""

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from openai_responses.clock import monotonic_seconds, utc_today
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError, UnreadableAnswer
-from openai_responses.models.choice import listed_ids, newest_models
+from openai_responses.models.choice import list_ids, newest_models
 from openai_responses.models.resolve import (
     Overrides,
     ResolvedModel,
     read_overrides,
-    resolve_overridden,
+    resolve_with_overrides,
 )
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from owui_manifold.config import endpoint_of
+from owui_manifold.config import build_endpoint
 from owui_manifold.valves import Valves
 
 _FRESH_SECONDS = 3600.0
@@ -45,7 +45,7 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
             if len(found) > _LONGEST_LIST:
                 break
     try:
-        return listed_ids(json.loads(found))
+        return list_ids(json.loads(found))
     except (ValueError, RecursionError):
         raise UnreadableAnswer("The server's list of models cannot be read.") from None
 
@@ -96,7 +96,7 @@ class Listing:
 _AUTO = "auto"
 
 
-def offered_models(
+def list_models(
     valves: Valves, listing: Listing, connections: Connections
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
@@ -110,14 +110,14 @@ def offered_models(
         name = entry.strip()
         names += _newest(valves, listing, connections) if name == _AUTO else [name]
     listed = dict.fromkeys(name for name in names if name)
-    return {name: resolve_overridden(name, overrides) for name in listed}
+    return {name: resolve_with_overrides(name, overrides) for name in listed}
 
 
-def listed_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
+def configured_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
     """Return the models that the administrator wrote into MODEL_ID."""
     names = [name.strip() for name in valves.MODEL_ID.split(",")]
     written = dict.fromkeys(name for name in names if name not in ("", _AUTO))
-    return [resolve_overridden(name, overrides) for name in written]
+    return [resolve_with_overrides(name, overrides) for name in written]
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
@@ -125,7 +125,7 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
     usable = None
     if valves.FETCH_MODELS:
         try:
-            usable = listing.usable(endpoint_of(valves), connections)
+            usable = listing.usable(build_endpoint(valves), connections)
         except ResponsesError:
             usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.

@@ -16,26 +16,26 @@ from typing import Any
 from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
 from openai_responses.endings import CUT
 from openai_responses.errors import ResponsesError
-from openai_responses.loop.events import RunEnded
-from openai_responses.redaction import error_place
+from openai_responses.loop.events import RunDone
+from openai_responses.redaction import describe_exception
 from openai_responses.transport.connections import Connections
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
-from owui_chat.render.completions import ChunkView, completion, completion_text
-from owui_chat.render.native import NativeView
-from owui_manifold.answer import Told, told
-from owui_manifold.chat import prepare_chat, prepare_task
-from owui_manifold.checkup import checkup_of, is_checkup
+from owui_chat.render.completions import ChunkRenderer, completion, completion_text
+from owui_chat.render.native import NativeRenderer
+from owui_manifold.answer import AnswerEvent, answer_events
+from owui_manifold.chat import build_chat_request, build_task_request
+from owui_manifold.checkup import is_check_command, run_diagnostics
 from owui_manifold.config import (
-    Lessons,
+    AccountCapabilities,
+    allowed_user_valves,
+    apply_composer_switches,
     log_level,
-    permitted_valves,
-    secrets_of,
-    with_wishes,
+    valve_secrets,
 )
-from owui_manifold.context import Asked, Caller, Surroundings, read_caller
+from owui_manifold.context import Caller, HostContext, PipeCall, read_caller
 from owui_manifold.log import RunLog
-from owui_manifold.models import Listing, offered_models
+from owui_manifold.models import Listing, list_models
 from owui_manifold.report import report_refusal, with_error_id
 from owui_manifold.valves import UserValves, Valves
 
@@ -53,13 +53,13 @@ class Pipe:
         """Open nothing and start nothing: the host makes a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._lessons = Lessons()
+        self._lessons = AccountCapabilities()
         self._listing = Listing()
         self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = offered_models(self.valves, self._listing, self._connections)
+        models = list_models(self.valves, self._listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
@@ -78,15 +78,15 @@ class Pipe:
         caller = read_caller(body, __user__, __metadata__, __task__)
         user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
-        asked = Asked(
+        asked = PipeCall(
             body,
             caller,
             valves,
             user_valves,
             getattr(__request__, "state", None),
             self._lessons,
-            RunLog(level, secrets_of(valves, user_valves), new_ulid()[-10:]),
-            Surroundings(
+            RunLog(level, valve_secrets(valves, user_valves), new_ulid()[-10:]),
+            HostContext(
                 tools=__tools__ or {},
                 request=__request__,
                 metadata=__metadata__ or {},
@@ -102,36 +102,36 @@ class Pipe:
             return self._stream(asked)
         return await self._complete(asked)
 
-    async def _stream(self, asked: Asked) -> AsyncGenerator[Chunk, None]:
+    async def _stream(self, asked: PipeCall) -> AsyncGenerator[Chunk, None]:
         """Yield the answer as the reader of the stream understands it.
 
         Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
         """
         if asked.caller.host_reads:
-            view: NativeView | ChunkView = _native_view(asked)
+            view: NativeRenderer | ChunkRenderer = _native_view(asked)
         else:
-            view = ChunkView(*_heading(asked))
+            view = ChunkRenderer(*_response_head(asked))
         failed = True
         try:
             async with aclosing(self._answer(asked)) as events:
                 async for event, marker in events:
-                    for chunk in view.show(event, marker):
+                    for chunk in view.render(event, marker):
                         yield chunk
-                    if isinstance(event, RunEnded):
+                    if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would take away what has been shown
             yield error_chunk(_sentence_of(asked, error))
         if failed and _shows_log(asked):
             yield source_chunk("Log of this answer", asked.log.text())
 
-    async def _complete(self, asked: Asked) -> Chunk:
+    async def _complete(self, asked: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
         view = _native_view(asked)
         try:
             ended = await self._watch(asked, self._answer(asked), view)
         except Exception as error:  # raised, the host would show its text
             return error_chunk(_sentence_of(asked, error))
-        result = completion(ended, *_heading(asked))
+        result = completion(ended, *_response_head(asked))
         if not asked.caller.host_reads:
             return result
         # The page shows no finish_reason: an answer that ended early needs its words.
@@ -139,37 +139,40 @@ class Pipe:
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
 
-    async def _do_task(self, asked: Asked) -> Chunk:
+    async def _do_task(self, asked: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
         view, text = _native_view(asked), ""
         try:
-            events = told(prepare_task(asked), self._connections)
+            events = answer_events(build_task_request(asked), self._connections)
             ended = await self._watch(asked, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a title that failed is no reason to fail a chat
             _sentence_of(asked, error)
         return task_result(text, asked.caller.host_model)
 
-    async def _answer(self, asked: Asked) -> AsyncGenerator[Told, None]:
+    async def _answer(self, asked: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of a chat's answer, or of a check of the set-up."""
-        if is_checkup(asked):
-            events = checkup_of(asked, self._connections)
+        if is_check_command(asked):
+            events = run_diagnostics(asked, self._connections)
         else:
-            events = told(await prepare_chat(asked), self._connections)
+            events = answer_events(await build_chat_request(asked), self._connections)
         async with aclosing(events):
             async for event in events:
                 yield event
 
     async def _watch(
-        self, asked: Asked, events: AsyncGenerator[Told, None], view: NativeView
-    ) -> RunEnded:
+        self,
+        asked: PipeCall,
+        events: AsyncGenerator[AnswerEvent, None],
+        view: NativeRenderer,
+    ) -> RunDone:
         """Read `events` to their end; `view` keeps the items for the host."""
-        ended = RunEnded(CUT)
+        ended = RunDone(CUT)
         async with aclosing(events):
             async for event, marker in events:
-                for chunk in view.show(event, marker):
+                for chunk in view.render(event, marker):
                     await _tell_page(asked, chunk)
-                ended = event if isinstance(event, RunEnded) else ended
+                ended = event if isinstance(event, RunDone) else ended
         return ended
 
 
@@ -182,38 +185,38 @@ def _user_valves(
     """Return what the user chose, in settings and switches, as far as they may."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
-    return permitted_valves(
-        with_wishes(chosen, metadata or {}), valves, caller.is_admin
+    return allowed_user_valves(
+        apply_composer_switches(chosen, metadata or {}), valves, caller.is_admin
     )
 
 
-def _native_view(asked: Asked) -> NativeView:
-    return NativeView(monotonic_seconds, asked.known_sources)
+def _native_view(asked: PipeCall) -> NativeRenderer:
+    return NativeRenderer(monotonic_seconds, asked.known_sources)
 
 
-async def _tell_page(asked: Asked, chunk: Chunk) -> None:
+async def _tell_page(asked: PipeCall, chunk: Chunk) -> None:
     """Send a status or a source: without a stream the host reads none of them."""
-    emit = asked.around.event_emitter
+    emit = asked.host.event_emitter
     if "event" in chunk and emit is not None and asked.caller.host_reads:
         await emit(chunk["event"])
 
 
-def _heading(asked: Asked) -> tuple[str, int, str]:
+def _response_head(asked: PipeCall) -> tuple[str, int, str]:
     """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), asked.caller.host_model
 
 
-def _shows_log(asked: Asked) -> bool:
+def _shows_log(asked: PipeCall) -> bool:
     """Say whether the log of a failed answer is shown below it."""
     wanted = asked.user_valves.SHOW_LOG_ON_ERROR and asked.caller.is_admin
     return wanted and asked.caller.host_reads
 
 
-def _sentence_of(asked: Asked, error: Exception) -> str:
+def _sentence_of(asked: PipeCall, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         return report_refusal(asked, str(error))
-    asked.log.line("ERROR", error_place(error))
+    asked.log.line("ERROR", describe_exception(error))
     return with_error_id(
         asked,
         "Something in this pipe went wrong. Try again; if it lasts, give an "

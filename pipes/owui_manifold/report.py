@@ -18,25 +18,25 @@ from openai_responses.audit import audit_error, audit_request, audit_success
 from openai_responses.clock import utc_today
 from openai_responses.endings import api_word
 from openai_responses.errors import InvalidRequest
-from openai_responses.loop.events import Noted, RunEnded
+from openai_responses.loop.events import RunDone, Status
 from openai_responses.models.choice import retirement_notice
-from openai_responses.models.resolve import resolve_overridden
+from openai_responses.models.resolve import resolve_with_overrides
 from openai_responses.models.usage import cost_of_run, read_prices
-from openai_responses.requests.build import left_out
+from openai_responses.requests.build import dropped_parameters
 from openai_responses.requests.mcp_servers import read_servers
-from owui_manifold.chat import Job
+from owui_manifold.chat import PreparedRequest
 from owui_manifold.config import (
     OTHER_VERSION,
     is_of_another_version,
-    permission_complaint,
+    permission_error,
 )
-from owui_manifold.context import Asked, ending_for, model_of, overrides_of
+from owui_manifold.context import PipeCall, correct_ending, model_of, overrides_of
 from owui_manifold.host import legacy_model, make_native
 
 
-def report_request(job: Job) -> None:
+def report_request(job: PreparedRequest) -> None:
     """Write that a request is about to be sent; of what it says, nothing."""
-    request, asked = job.request, job.asked
+    request, asked = job.request, job.call
     asked.log.line(
         "DEBUG",
         f"request to {job.endpoint.host}: {request.model}, "
@@ -46,7 +46,7 @@ def report_request(job: Job) -> None:
         f"{'kept' if job.store else 'not kept'}, "
         f"{'native events' if asked.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing(job):
+    if missing := _missing_features(job):
         told = "left out, not known to the API or not taken by the model: "
         asked.log.line("DEBUG", told + ", ".join(missing))
     if asked.valves.writes_audit_log():
@@ -54,23 +54,23 @@ def report_request(job: Job) -> None:
         asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
 
 
-def report_note(job: Job, note: Noted) -> None:
+def report_note(job: PreparedRequest, note: Status) -> None:
     """Write what was done to get an answer after all."""
-    job.asked.log.line("WARNING", note.sentence)
+    job.call.log.line("WARNING", note.sentence)
 
 
-def report_unstored(job: Job) -> None:
+def report_write_failure(job: PreparedRequest) -> None:
     """Write that later turns will miss something; the answer itself is whole."""
-    job.asked.log.line(
+    job.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
         "turns go on without them. Its database may be locked or full.",
     )
 
 
-def report_end(job: Job, ended: RunEnded) -> RunEnded:
+def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
     """Write how a run ended; return it with the id of a failure in its sentence."""
-    asked, trace = job.asked, ended.trace
+    asked, trace = job.call, ended.trace
     if asked.valves.writes_audit_log():
         asked.log.audit(_audit_end(job, ended))
     _report_removals(asked, trace.removed)
@@ -86,33 +86,33 @@ def report_end(job: Job, ended: RunEnded) -> RunEnded:
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    ending = ending_for(asked, ended.ending, trace.status)
+    ending = correct_ending(asked, ended.ending, trace.status)
     sentence = with_error_id(asked, ending.sentence)
     return replace(ended, ending=replace(ending, sentence=sentence))
 
 
-def report_refusal(asked: Asked, sentence: str) -> str:
+def report_refusal(asked: PipeCall, sentence: str) -> str:
     """Write why nothing was sent; return the sentence with its id."""
     asked.log.line("WARNING", f"nothing was sent: {sentence}")
     return with_error_id(asked, sentence)
 
 
-def with_error_id(asked: Asked, sentence: str) -> str:
+def with_error_id(asked: PipeCall, sentence: str) -> str:
     """Return a sentence with the id under which the log has the lines of the run."""
     return f"{sentence} (Error id: {asked.log.run_id})"
 
 
-def _missing(job: Job) -> list[str]:
+def _missing_features(job: PreparedRequest) -> list[str]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
-    own, body = job.asked.user_valves, job.asked.body
-    if job.asked.caller.task:
+    own, body = job.call.user_valves, job.call.body
+    if job.call.caller.task:
         return []
     words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
     chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return left_out({**chosen, **body}, job.request)
+    return dropped_parameters({**chosen, **body}, job.request)
 
 
-def _report_removals(asked: Asked, removed: Mapping[str, int]) -> None:
+def _report_removals(asked: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
@@ -121,9 +121,9 @@ def _report_removals(asked: Asked, removed: Mapping[str, int]) -> None:
         asked.log.line("DEBUG" if meant else "WARNING", told)
 
 
-def _audit_end(job: Job, ended: RunEnded) -> str:
+def _audit_end(job: PreparedRequest, ended: RunDone) -> str:
     payload, host = job.request.payload(), job.endpoint.host
-    trace, run_id = ended.trace, job.asked.log.run_id
+    trace, run_id = ended.trace, job.call.log.run_id
     if ended.ending.kind in ("completed", "incomplete"):
         return audit_success(payload, host, run_id, {"model": trace.model})
     return audit_error(payload, host, run_id, trace.error, trace.status)
@@ -132,14 +132,14 @@ def _audit_end(job: Job, ended: RunEnded) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def priced(job: Job, ended: RunEnded) -> RunEnded:
+def add_cost(job: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of a run with its cost, if it is shown and can be known.
 
     The prices are those of the standard tier; valves that cannot be read leave only a
     line in the log, because the answer is there.
     """
-    valves, request = job.asked.valves, job.request
-    own_choice = job.asked.user_valves.SHOW_COST
+    valves, request = job.call.valves, job.request
+    own_choice = job.call.user_valves.SHOW_COST
     shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
     if not shown or ended.usage is None:
         return ended
@@ -147,9 +147,9 @@ def priced(job: Job, ended: RunEnded) -> RunEnded:
         return ended
     try:
         own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = resolve_overridden(request.model, overrides_of(valves)).facts
+        facts = resolve_with_overrides(request.model, overrides_of(valves)).facts
     except InvalidRequest as error:
-        job.asked.log.line("WARNING", str(error))
+        job.call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
     return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
@@ -166,12 +166,12 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(asked: Asked) -> list[str]:
+async def legacy_notices(asked: PipeCall) -> list[str]:
     """Tell an administrator once of a model that is set so; change it if they wish.
 
     What a user chose for a chat of their own is left alone.
     """
-    metadata, lessons = asked.around.metadata, asked.lessons
+    metadata, lessons = asked.host.metadata, asked.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
     if asked.caller.task or way != "legacy":
@@ -182,23 +182,25 @@ async def legacy_notices(asked: Asked) -> list[str]:
         return []
     changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if lessons.is_news(f"log: {model_id}: {notice}"):
+    if lessons.first_time(f"log: {model_id}: {notice}"):
         asked.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = asked.caller.is_admin and lessons.is_news(f"chat: {model_id}: {notice}")
+    is_shown = asked.caller.is_admin and lessons.first_time(
+        f"chat: {model_id}: {notice}"
+    )
     return [notice] if is_shown else []
 
 
-def remote_notices(job: Job) -> list[str]:
+def remote_notices(job: PreparedRequest) -> list[str]:
     """Write what is wrong with the servers to the log; return what this chat shows.
 
     Only administrators are shown anything. What keeps a server out is told at every
     answer, what of one is not sent once to the log and once in a chat.
     """
-    asked = job.asked
-    if asked.caller.task or job.before:
+    asked = job.call
+    if asked.caller.task or job.round:
         return []
     servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
-    is_news, is_admin = asked.lessons.is_news, asked.caller.is_admin
+    is_news, is_admin = asked.capabilities.first_time, asked.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
     for note in servers.notes:
@@ -209,10 +211,10 @@ def remote_notices(job: Job) -> list[str]:
     return shown
 
 
-async def notices_of(job: Job) -> list[str]:
+async def notices_of(job: PreparedRequest) -> list[str]:
     """Return the sentences to show; tasks and later rounds of tools have none."""
-    asked = job.asked
-    if asked.caller.task or job.before:
+    asked = job.call
+    if asked.caller.task or job.round:
         return []
     retirement = retirement_notice(model_of(asked), utc_today())
     return [
@@ -224,9 +226,9 @@ async def notices_of(job: Job) -> list[str]:
     ]
 
 
-def _mistakes(job: Job) -> list[str]:
+def _mistakes(job: PreparedRequest) -> list[str]:
     """Return what an administrator has to put right."""
-    asked = job.asked
-    other = is_of_another_version(asked.around.metadata)
-    found = [permission_complaint(asked.valves), OTHER_VERSION if other else ""]
+    asked = job.call
+    other = is_of_another_version(asked.host.metadata)
+    found = [permission_error(asked.valves), OTHER_VERSION if other else ""]
     return [sentence for sentence in found if sentence]

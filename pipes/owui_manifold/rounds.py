@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from openai_responses.items import Item, open_calls, since_compaction
-from openai_responses.requests.replay import settled
+from openai_responses.requests.replay import drop_settled_approvals
 from owui_chat.citations import source_keys
-from owui_chat.input.history import output_item
-from owui_chat.messages import Returned, Stretch
+from owui_chat.input.history import tool_message_item
+from owui_chat.messages import ChatPart, ToolMessage
 
 _ATTRIBUTE = "openai_responses_rounds"
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class DelegatedRound:
     """The end of a round whose calls the host is to run.
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are
@@ -35,34 +35,38 @@ class Round:
     instructions: str = ""
 
 
-def remember_round(state: Any, message_id: str, ended: Round) -> None:
+def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
     """Leave `ended` for the next call for the same message."""
     rounds = getattr(state, _ATTRIBUTE, {})
     setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
 
 
-def last_round(state: Any, message_id: str) -> Round | None:
+def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     """Return what the round before left, if this call follows one."""
     found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, Round) else None
+    return found if isinstance(found, DelegatedRound) else None
 
 
-def sources_so_far(
+def known_sources(
     state: Any, message_id: str, metadata: Mapping[str, Any]
 ) -> Sequence[str]:
     """Return the keys of the sources that the page has of a message already.
 
     Those that the host retrieved come first (utils/middleware.py:2970).
     """
-    before = last_round(state, message_id)
+    before = load_round(state, message_id)
     return before.cited if before else source_keys(metadata.get("sources") or ())
 
 
-def continued_input(ended: Round, stretches: Sequence[Stretch]) -> list[Item] | None:
+def continue_input(
+    ended: DelegatedRound, stretches: Sequence[ChatPart]
+) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in stretches if isinstance(s, Returned)}
+    outputs = {s.call_id: s for s in stretches if isinstance(s, ToolMessage)}
     calls = [item["call_id"] for item in open_calls(ended.received)]
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
-    answers = [output_item(outputs[call_id], ended.received) for call_id in calls]
-    return since_compaction(settled([*ended.sent, *ended.received, *answers]))
+    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
+    return since_compaction(
+        drop_settled_approvals([*ended.sent, *ended.received, *answers])
+    )

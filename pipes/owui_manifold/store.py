@@ -17,31 +17,31 @@ from typing import Any, TypeGuard
 
 from openai_responses.clock import new_ulid
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, is_bound
-from owui_chat.input.prefix import Sent, read_sent, with_sent
-from owui_chat.storage.output_carrier import Kept, kept_values, stored_runs
+from openai_responses.items import Item, is_encrypted
+from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
+from owui_chat.storage.output_carrier import StoredRecord, output_values, stored_outputs
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
-    dead_in,
+    invalid_ids,
     is_pipe_key,
     message_key,
+    prune,
     read_records,
     stored_size,
-    tidied,
     write_records,
 )
 from owui_manifold.context import Caller
 from owui_manifold.host import read_chat, server_secret, write_chat_keys
 from owui_manifold.valves import Valves
 
-_SEALED = "sealed"
+_ENCRYPTED = "sealed"
 _PURPOSE = b"openai_responses_pipe kept items\x00"
 """The key may be the server's own secret, which also signs its sessions: the digest
 that is used here is of no use there."""
 
 
-class Seal:
+class Encryption:
     """Encrypts and reads back the values of message keys."""
 
     def __init__(self, secret: str) -> None:
@@ -58,24 +58,24 @@ class Seal:
         self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
         self._unreadable = fernet.InvalidToken
 
-    def close(self, value: Mapping[str, Any]) -> dict[str, Any]:
+    def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return `value` as it is stored."""
         token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
-        return {"__v": value.get("__v"), _SEALED: token.decode("ascii")}
+        return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
 
-    def open(self, value: object) -> object:
+    def decrypt(self, value: object) -> object:
         """Return a stored value in clear; one sealed with another key is empty."""
-        if not is_sealed(value):
+        if not is_encrypted_value(value):
             return value
         try:
-            return json.loads(self._fernet.decrypt(str(value[_SEALED]).encode()))
+            return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
         except (self._unreadable, ValueError):
             return {}
 
 
-def is_sealed(value: object) -> TypeGuard[Mapping[str, Any]]:
+def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Say whether a stored value is encrypted."""
-    return isinstance(value, Mapping) and _SEALED in value
+    return isinstance(value, Mapping) and _ENCRYPTED in value
 
 
 _HISTORY = "history"
@@ -95,20 +95,20 @@ class ChatStore:
     marks = True
 
     def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
     ) -> None:
         """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
         self.records = read_records(chat)
         self.messages = _messages_of(chat)
-        self.sent = read_sent(chat)
+        self.sent = read_sent_context(chat)
         self._is_behind = False
         self._caller = caller
         self._seal = seal
         self._key = message_key(caller.message_id)
-        in_answers = kept_values(self.messages)  # the host takes those along
+        in_answers = output_values(self.messages)  # the host takes those along
         keys = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         self._untidy = {key: chat[key] for key in keys}
-        self._dead = set(dead_in(chat.get(self._key)))
+        self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
             ulid: record
             for ulid, record in self.records.items()
@@ -124,13 +124,13 @@ class ChatStore:
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
-    def keep_sent(self, sent: Sent) -> None:
+    def set_sent(self, sent: SentContext) -> None:
         """Take what this run sends beside the chat; the next write stores it."""
-        if sent != Sent():
+        if sent != SentContext():
             self.sent[self._caller.message_id] = sent
             self._is_behind = True
 
-    async def write_rest(self) -> bool:
+    async def flush(self) -> bool:
         """Store what no write has stored so far; say whether that is all now.
 
         It is tried more than once: another process may hold SQLite's lock for longer
@@ -142,9 +142,9 @@ class ChatStore:
             await self._write()
         return not self._is_behind
 
-    async def bury_reasoning(self) -> None:
+    async def invalidate_reasoning(self) -> None:
         """Note that no reasoning kept so far in this chat is to be sent again."""
-        dying = _dying_in(self.records)
+        dying = _encrypted_ids(self.records)
         if dying:
             self._dead |= dying
             await self._write()
@@ -152,7 +152,7 @@ class ChatStore:
     async def _write(self) -> None:
         value = self._with_sent(write_records(self._own, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = tidied(self._untidy, self.messages, self._key, room)
+        others = prune(self._untidy, self.messages, self._key, room)
         values = {**others, self._key: value}
         stored = {key: self._closed(one) for key, one in values.items()}
         self._is_behind = not await write_chat_keys(self._caller.chat_id, stored)
@@ -160,21 +160,21 @@ class ChatStore:
             self._untidy = {}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return with_sent(value, self.sent.get(self._caller.message_id))
+        return add_sent_context(value, self.sent.get(self._caller.message_id))
 
     def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._seal.close(value) if self._seal else value
+        return self._seal.encrypt(value) if self._seal else value
 
-    def unshown(self) -> list[Kept]:
+    def take_unsent(self) -> list[StoredRecord]:
         """Return what the answer's own output is to hold and does not yet."""
         return []
 
-    def runs(self, rewritten: str) -> list[list[Item]]:
+    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
         """Return the stored output of each run of this branch.
 
         `rewritten` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_runs(self.messages, self._caller.message_id, rewritten)
+        return stored_outputs(self.messages, self._caller.message_id, rewritten)
 
 
 class OutputStore(ChatStore):
@@ -183,30 +183,30 @@ class OutputStore(ChatStore):
     marks = False
 
     def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Seal | None = None
+        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
     ) -> None:
         """Begin with what `chat` holds, of either carrier."""
         super().__init__(caller, chat, seal)
-        self._unshown: list[Kept] = []
+        self._unshown: list[StoredRecord] = []
 
     async def write(self, record: Record) -> None:
         """Give `record` to the answer."""
         self._give(record.ulid, {record.ulid: record})
 
-    async def write_rest(self) -> bool:
+    async def flush(self) -> bool:
         """Give the answer what no record took with it; nobody can refuse."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
-    async def bury_reasoning(self) -> None:
+    async def invalidate_reasoning(self) -> None:
         """Note in the answer what is not to be sent again."""
-        dying = _dying_in(self.records)
+        dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
-    def unshown(self) -> list[Kept]:
+    def take_unsent(self) -> list[StoredRecord]:
         """Return what was given since this was asked last."""
         given, self._unshown = self._unshown, []
         return given
@@ -216,7 +216,7 @@ class OutputStore(ChatStore):
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(Kept(ulid, self._closed(value)))
+        self._unshown.append(StoredRecord(ulid, self._closed(value)))
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
@@ -227,23 +227,25 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     if chat is None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    kept |= kept_values(_messages_of(chat))
+    kept |= output_values(_messages_of(chat))
     store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
-        seal = _seal(valves)
-        return store(caller, _opened(kept, seal), seal)
-    if not any(map(is_sealed, kept.values())):
+        seal = _encryption(valves)
+        return store(caller, _decrypt_values(kept, seal), seal)
+    if not any(map(is_encrypted_value, kept.values())):
         return store(caller, kept)
     try:
-        return store(caller, _opened(kept, _seal(valves)))
+        return store(caller, _decrypt_values(kept, _encryption(valves)))
     except InvalidRequest:  # unreadable items are no reason to stop a chat
         return store(caller, kept)
 
 
-def _dying_in(records: Mapping[str, Record]) -> set[str]:
+def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
     """Return the ids of the records that only their maker can read."""
     return {
-        ulid for ulid, record in records.items() if any(map(is_bound, record.payload))
+        ulid
+        for ulid, record in records.items()
+        if any(map(is_encrypted, record.payload))
     }
 
 
@@ -254,11 +256,11 @@ def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
     return messages if isinstance(messages, Mapping) else {}
 
 
-def _opened(kept: Mapping[str, Any], seal: Seal) -> dict[str, Any]:
-    return {key: seal.open(value) for key, value in kept.items()}
+def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]:
+    return {key: seal.decrypt(value) for key, value in kept.items()}
 
 
-def _seal(valves: Valves) -> Seal:
+def _encryption(valves: Valves) -> Encryption:
     """Return the seal of this server; raises InvalidRequest where there can be none."""
     secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
     if not secret:
@@ -266,4 +268,4 @@ def _seal(valves: Valves) -> Seal:
             "STORE_ENCRYPTION needs a key. An administrator has to set "
             "STORE_ENCRYPTION_KEY in the valves of this pipe."
         )
-    return Seal(secret)
+    return Encryption(secret)

@@ -392,7 +392,7 @@ class NetworkValves(BaseModel):
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
         """Take a text or a number and bring it into 0 to 5, as the seed does."""
-        return clamped(value, 0, 5, 1)
+        return clamp(value, 0, 5, 1)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
@@ -400,10 +400,10 @@ class NetworkValves(BaseModel):
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
         """Take a text or a number and bring it into 30 to 900, as the seed does."""
-        return clamped(value, 30, 900, 300)
+        return clamp(value, 30, 900, 300)
 
 
-def clamped(value: object, least: int, most: int, default: int) -> int:
+def clamp(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; what is no number is the default."""
     try:
         number = float(str(value).strip())

@@ -3,7 +3,7 @@
 from typing import Any
 
 from openai_responses.requests.replay import Origin
-from owui_chat.storage.markers import marker
+from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
 
 MODEL = "openai_responses.gpt-6.2-sol"
@@ -49,7 +49,7 @@ def _answer(row: Json, number: int) -> list[Json]:
         for ulid, payload in zip(ulids, payloads, strict=True)
     }
     row[message_key(f"a{number}")] = write_records(records)
-    called, ended = (marker("items", ulid) for ulid in ulids)
+    called, ended = (format_marker("items", ulid) for ulid in ulids)
     function = {"name": call["name"], "arguments": call["arguments"]}
     wire = {"id": call["call_id"], "type": "function", "function": function}
     return [

@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
 
 from bench.chats import MODEL, long_chat
-from owui_manifold.chat import prepare_chat
-from owui_manifold.config import Lessons
-from owui_manifold.context import Asked, Caller, Surroundings
+from owui_manifold.chat import build_chat_request
+from owui_manifold.config import AccountCapabilities
+from owui_manifold.context import Caller, HostContext, PipeCall
 from owui_manifold.log import RunLog
 from owui_manifold.valves import UserValves, Valves
 
@@ -67,7 +67,7 @@ async def measured(turns: int, rounds: int) -> str:
     items = 0
     for _ in range(rounds):
         began = time.process_time()
-        job = await prepare_chat(asked)
+        job = await build_chat_request(asked)
         took.append((time.process_time() - began) * 1000)
         items = len(job.request.input)
     return _report(took, f"{turns} turns, {items:,} items", rows.reads / rounds)
@@ -82,19 +82,19 @@ def _report(took: Sequence[float], what: str, reads: float) -> str:
     )
 
 
-def _asked(turns: int, said: list[dict[str, Any]]) -> Asked:
+def _asked(turns: int, said: list[dict[str, Any]]) -> PipeCall:
     """Return the call of the pipe for the last question."""
     ids = {"user_message_id": f"q{turns - 1}", "message_id": f"a{turns - 1}"}
     body = {"model": MODEL, "messages": said, "stream": True}
-    return Asked(
+    return PipeCall(
         body,
         Caller(MODEL, "user", "chat", ids["message_id"], streams=True),
         Valves(BASE_URL="http://127.0.0.1:9/v1", API_KEY="sk-bench"),
         UserValves(),
         SimpleNamespace(),
-        Lessons(),
+        AccountCapabilities(),
         RunLog("ERROR", [], "bench"),
-        Surroundings({}, None, {"chat_id": "chat", **ids}, body, None, None),
+        HostContext({}, None, {"chat_id": "chat", **ids}, body, None, None),
         ThreadPoolExecutor(1),
     )
 

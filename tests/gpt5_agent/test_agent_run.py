@@ -23,12 +23,12 @@ from gpt5_agent.presets import Preset
 from gpt5_agent.task import task_request
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
-from openai_responses.loop.events import Noted, RunEnded
+from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.build import Settings
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
-from owui_chat.storage.details_carrier import turn_details
+from owui_chat.storage.details_carrier import write_details
 from run_sample import message, reasoning
 from runs import limits, simulated
 from simulator import Simulator
@@ -227,7 +227,7 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
     """Not in later rounds either."""
     turn = [{**reasoning("1"), "encrypted_content": "gAAAA-not-ours"}, HELLO]
     pairs = [(item, message_text(item)) for item in turn]
-    details = turn_details("1", pairs, Origin("gpt-5", "127.0.0.1"), {})
+    details = write_details("1", pairs, Origin("gpt-5", "127.0.0.1"), {})
     messages = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Hello.", "reasoning_details": details},
@@ -238,7 +238,7 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
 
     sent = ["gAAAA-not-ours" in str(body["input"]) for body in desk.bodies]
     assert sent == [True, False, False]
-    assert [e.cause for e in events if isinstance(e, Noted)] == ["reasoning"]
+    assert [e.cause for e in events if isinstance(e, Status)] == ["reasoning"]
     assert ending_of(events).kind == "completed"
 
 
@@ -285,7 +285,7 @@ async def test_task_is_a_short_request_without_tools(
     events = run(request, simulated(sim), connections, asked.limits)
     ended = [event async for event in events][-1]
 
-    assert isinstance(ended, RunEnded)
+    assert isinstance(ended, RunDone)
     assert ended.ending.kind == "completed"
     [body] = desk.bodies
     assert not {"tools", "instructions", "include"} & body.keys()

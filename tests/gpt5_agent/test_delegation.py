@@ -26,7 +26,7 @@ from host_functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
 from openai_responses.loop.tools import Approver, read_rules
 from openai_responses.models.usage import Usage
-from openai_responses.requests.replay import given_back
+from openai_responses.requests.replay import replay_output
 from openai_responses.requests.tools import ToolNames
 from run_sample import message, reasoning, without
 from skipping_loop import run_skipping
@@ -95,11 +95,11 @@ def test_round_trip_sends_what_was_sent_and_what_came_of_it(
     assert_prefixes(chat)
     [*_, last] = [history for history, _ in chat.provider.asked]
     expected = [
-        *given_back(looking(1, "host_weather", "host_news"), with_reasoning=True),
+        *replay_output(looking(1, "host_weather", "host_news"), with_reasoning=True),
         *[item for item in last if item.get("call_id") in ("call_10", "call_11")][2:],
-        *given_back(looking(2), with_reasoning=True),
+        *replay_output(looking(2), with_reasoning=True),
         *[item for item in last if item.get("call_id") == "call_20"][1:],
-        *given_back([reasoning("3"), SAID], with_reasoning=True),
+        *replay_output([reasoning("3"), SAID], with_reasoning=True),
     ]
     assert last[1:-1] == expected
 
@@ -117,7 +117,7 @@ def test_run_goes_on_until_the_host_has_answered(
     assert not any(isinstance(event, ExecutionEnded) for event in first)
     assert [type(event).__name__ for event in last[-4:]] == [
         "ExecutionEnded",
-        "RunEnded",
+        "RunDone",
         "StateChanged",
         "ReadyForInput",
     ]
@@ -313,7 +313,7 @@ def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
     """The page, the rules and the host know only these; requests stay as they were."""
     tool = WeatherTool("ask:weather")
     names = ToolNames(("ask:weather", "host:weather"))
-    answer = looking(1, *map(names.sent, ("ask:weather", "host:weather")))
+    answer = looking(1, *map(names.sent_name, ("ask:weather", "host:weather")))
     chat = chat_of(host_functions, answer, [SAID], tools=[tool], rules="ask:*")
     body = {"tools": [host_tool("host:weather")]}
     chat.asked = replace(chat.asked, body=body)
@@ -326,7 +326,7 @@ def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
     assert shown == ["ask_user", "ask:weather", "host:weather"]
     assert_prefixes(chat)
     sent = [item["name"] for item in chat.provider.asked[1][0] if is_call(item)]
-    assert sent == [names.sent("ask:weather"), names.sent("host:weather")]
+    assert sent == [names.sent_name("ask:weather"), names.sent_name("host:weather")]
 
 
 def test_denied_tool_of_the_host_is_answered_by_us(
@@ -469,7 +469,7 @@ def test_r33_r34_allowed_call_is_made_without_asking_the_model_again(
     assert_prefixes(chat)
     assert "ask_user" not in json.dumps(chat.provider.asked)
     first = chat.provider.asked[1][0]
-    assert first[1:6] == given_back(answer, with_reasoning=True)
+    assert first[1:6] == replay_output(answer, with_reasoning=True)
     assert [item["call_id"] for item in first[6:]] == ["call_10", "call_11", "call_12"]
     assert metadata_of(events).rounds == 2
     assert metadata_of(events).tool_calls == 3

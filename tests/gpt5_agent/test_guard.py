@@ -9,7 +9,7 @@ import pytest
 
 from gpt5_agent.guard import FAILED, REPEATED, Guard, GuardedTools
 from openai_responses.items import Item
-from openai_responses.loop.tools import CallLimits, ToolAnswer, Toolset
+from openai_responses.loop.tools import CallLimits, ToolResult, Toolset
 from skipping_loop import run_skipping
 from tool_sample import (
     CANARY,
@@ -125,10 +125,10 @@ def test_custom_call_has_an_input() -> None:
 class FailingTools(MemoryTools):
     """Tools of which one answers that it failed."""
 
-    async def call(self, name: str, arguments: Json) -> ToolAnswer:
+    async def call(self, name: str, arguments: Json) -> ToolResult:
         """Answer without raising."""
         answer = await super().call(name, arguments)
-        return ToolAnswer(answer.output, failed=name == "failing")
+        return ToolResult(answer.output, failed=name == "failing")
 
 
 class Bench:
@@ -151,11 +151,11 @@ class Bench:
         tools = GuardedTools(self.inner, self.guard, self.logged.append)
         self.toolset = Toolset(tools, limits=CallLimits(**limits))
 
-    async def answer(self, call: Item) -> ToolAnswer:
+    async def answer(self, call: Item) -> ToolResult:
         """What a call gets, as the strategy makes it."""
         refused = self.guard.refusal(call)
         if refused is not None:
-            return ToolAnswer(refused, failed=True)
+            return ToolResult(refused, failed=True)
         [answer] = await answers_of([call], self.toolset)
         return answer
 
@@ -179,7 +179,7 @@ def test_r20_whatever_is_raised_is_one_sentence(name: str) -> None:
 def test_r21_call_that_failed_is_not_made_again(name: str) -> None:
     """In any order of its arguments, with nulls or without; one that hung too."""
 
-    async def work() -> tuple[ToolAnswer, ToolAnswer, ToolAnswer]:
+    async def work() -> tuple[ToolResult, ToolResult, ToolResult]:
         first = '{"city": "Bern", "days": 2}'
         again = ' {"days": 2, "city": "Bern"}'
         other = '{"city": "Bern", "days": 3}'
@@ -204,7 +204,7 @@ def test_r21_call_that_failed_is_not_made_again(name: str) -> None:
 def test_r21_null_that_stands_for_nothing_makes_no_difference() -> None:
     """It is taken out before the tool gets it."""
 
-    async def work() -> ToolAnswer:
+    async def work() -> ToolResult:
         await bench.answer(calling("breaking", 1, '{"city": "Bern", "days": null}'))
         return await bench.answer(calling("breaking", 2, '{"city": "Bern"}'))
 
@@ -216,7 +216,7 @@ def test_r21_null_that_stands_for_nothing_makes_no_difference() -> None:
 def test_r21_call_that_succeeded_may_be_made_again() -> None:
     """So may one that was refused for its arguments, once they are right."""
 
-    async def work() -> list[ToolAnswer]:
+    async def work() -> list[ToolResult]:
         calls = [calling("get_weather", n) for n in (1, 2)]
         wrong = calling("get_weather", 3, "{}")
         return [await bench.answer(call) for call in (*calls, wrong, wrong)]
@@ -269,7 +269,7 @@ def test_what_a_tool_says_of_itself_is_not_changed() -> None:
 
     tools = bench.toolset.tools
 
-    assert tools.waits_for_people("get_weather")
-    assert tools.meant("call", {}) == ("get_weather", {})
+    assert tools.is_interactive("get_weather")
+    assert tools.resolve_call("call", {}) == ("get_weather", {})
     assert tools.parameters("get_weather") == CITY
     assert tools.parameters("surprise") is None

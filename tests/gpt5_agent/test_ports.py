@@ -192,11 +192,11 @@ async def test_provider_calls_then_answers(make: MakeProvider) -> None:
         called = await generation(provider, [asked], tools)
         [call] = called.tool_calls
         output = {"type": "function_call_output", "call_id": call["call_id"]}
-        given_back = [
+        replay_output = [
             {k: v for k, v in item.items() if k not in ("id", "status")}
             for item in called.ended.output
         ]
-        history = [asked, *given_back, {**output, "output": "Rain."}]
+        history = [asked, *replay_output, {**output, "output": "Rain."}]
         said = await generation(provider, history, [])
 
     assert not called.is_final

@@ -10,7 +10,7 @@ from agent_sample import CITY, ScriptedProvider
 from gpt5_agent.ports import Generation, Provider
 from gpt5_agent.provider import ProviderConfig, ResponsesProvider
 from openai_responses.items import Item
-from openai_responses.loop.events import Grew, RunEvent, TurnEnded
+from openai_responses.loop.events import Grew, ResponseDone, RunEvent
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from run_sample import call, message
@@ -73,7 +73,7 @@ async def test_final_answer_is_a_text(
     assert last.tool_calls == ()
     assert last.text_content == grown.strip() != ""
     assert last.ended.usage
-    assert any(isinstance(event, TurnEnded) for event in events)
+    assert any(isinstance(event, ResponseDone) for event in events)
 
 
 @pytest.mark.parametrize("make", [over_the_wire, written_down])

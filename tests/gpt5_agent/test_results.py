@@ -9,7 +9,7 @@ import pytest
 from gpt5_agent.own_tools import PortTools, tool_spec
 from gpt5_agent.results import IMAGE_SENT, tool_answer
 from openai_responses.errors import InvalidRequest
-from openai_responses.loop.tools import ToolAnswer
+from openai_responses.loop.tools import ToolResult
 from skipping_loop import run_skipping
 
 Json = dict[str, Any]
@@ -22,7 +22,7 @@ def no_file(_: str) -> bytes:
     raise InvalidRequest("files cannot be read here")
 
 
-def answer(result: object) -> ToolAnswer:
+def answer(result: object) -> ToolResult:
     """What is made of a result."""
     return tool_answer(result, no_file)
 
@@ -47,7 +47,7 @@ def test_r24_text_is_told_as_it_is_other_values_as_json(
     result: object, text: str
 ) -> None:
     """Nothing is shown beside it."""
-    assert answer(result) == ToolAnswer(text)
+    assert answer(result) == ToolResult(text)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_r24_text_is_told_as_it_is_other_values_as_json(
 )
 def test_r24_parts_have_the_texts_of_the_seed(part: Json, text: str) -> None:
     """MCP's parts are parts too."""
-    assert answer([part, {"type": "text", "text": "End."}]) == ToolAnswer(
+    assert answer([part, {"type": "text", "text": "End."}]) == ToolResult(
         f"{text}\nEnd."
     )
 
@@ -99,7 +99,7 @@ def test_r24_pictures_are_shown_and_told_of(part: Json, url: str | None) -> None
     """The model knows that there is one; the page gets it."""
     shown = url or part["url"]
 
-    assert answer([part]) == ToolAnswer(IMAGE_SENT, card={"images": [shown]})
+    assert answer([part]) == ToolResult(IMAGE_SENT, card={"images": [shown]})
     assert IMAGE_SENT == (
         "image generated and sent to user. Tell user to review it now."
     )
@@ -135,10 +135,10 @@ def test_result_of_mcp_says_itself_whether_it_failed() -> None:
     """Its text reaches the model."""
     content = [{"type": "text", "text": "No such city."}]
 
-    assert answer({"isError": True, "content": content}) == ToolAnswer(
+    assert answer({"isError": True, "content": content}) == ToolResult(
         "No such city.", failed=True
     )
-    assert answer({"isError": False, "content": content}) == ToolAnswer("No such city.")
+    assert answer({"isError": False, "content": content}) == ToolResult("No such city.")
     assert answer({"isError": True, "content": []}).failed
 
 
@@ -201,7 +201,7 @@ def test_every_tool_of_the_port_is_called_by_its_name(
     tools = PortTools([tool], str(tmp_path))
     name = tool.name
 
-    async def work() -> list[ToolAnswer]:
+    async def work() -> list[ToolResult]:
         file = {"type": "file", "path": "/files/a.txt"}
         outside = {"type": "file", "path": "/files/../b.txt"}
         given: list[Json] = [{"city": "Bern"}, {"part": [file]}, {"part": [outside]}]
@@ -212,11 +212,11 @@ def test_every_tool_of_the_port_is_called_by_its_name(
     assert tools.names == {"weather report"}
     assert tools.parameters(name) == CITY
     assert tools.parameters("surprise") is None
-    assert tools.meant(name, {"a": 1}) == (name, {"a": 1})
-    assert not tools.waits_for_people(name)
-    assert plain == ToolAnswer('tool response: {"city": "Bern"}.')
+    assert tools.resolve_call(name, {"a": 1}) == (name, {"a": 1})
+    assert not tools.is_interactive(name)
+    assert plain == ToolResult('tool response: {"city": "Bern"}.')
     assert read.card["files"][0]["name"] == "a.txt"
-    assert refused == ToolAnswer(
+    assert refused == ToolResult(
         "tool invoke error: there is no such file below /files", failed=True
     )
     assert tool_spec(tool) == {

@@ -15,7 +15,7 @@ from gpt5_agent.session import Session
 from gpt5_agent.views import HostView
 from openai_responses.items import Item, is_call_output, is_reasoning
 from openai_responses.loop.tools import Approver, read_rules
-from openai_responses.requests.replay import Origin, given_back
+from openai_responses.requests.replay import Origin, replay_output
 from run_sample import message, reasoning
 from skipping_loop import run_skipping
 
@@ -172,7 +172,7 @@ def test_later_input_goes_on_from_all_that_was_said() -> None:
     run_skipping(work())
 
     before, after = (history for history, _ in talk.provider.asked[1:])
-    answer = given_back([reasoning("2"), SAID], with_reasoning=True)
+    answer = replay_output([reasoning("2"), SAID], with_reasoning=True)
     assert after[:-1] == [*before, *answer]
     assert len(list(filter(is_reasoning, after))) == 2
 

@@ -14,9 +14,9 @@ from gpt5_agent.log import AgentLog
 from gpt5_agent.settings import (
     Question,
     agent_asked,
+    build_endpoint,
     emits_thoughts,
-    endpoint_of,
-    secrets_of,
+    valve_secrets,
 )
 from gpt5_agent.valves import Valves
 from openai_responses.errors import InvalidRequest
@@ -43,7 +43,7 @@ def question(body: dict[str, Any] | None = None, **valves: Any) -> Question:
 def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentAsked:
     """What the agent is asked then."""
     one = question(body, **valves)
-    return agent_asked(one, endpoint_of(one.valves), Connections(), AgentLog("ID"))
+    return agent_asked(one, build_endpoint(one.valves), Connections(), AgentLog("ID"))
 
 
 # --------------------------------------------------------------- what is asked (R8)
@@ -107,7 +107,7 @@ def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
     """Elsewhere a call that needs a yes is refused."""
     one = question()
     in_chat = replace(one, in_chat=True)
-    endpoint, log = endpoint_of(one.valves), AgentLog("ID")
+    endpoint, log = build_endpoint(one.valves), AgentLog("ID")
 
     found = [agent_asked(q, endpoint, Connections(), log) for q in (one, in_chat)]
 
@@ -232,7 +232,7 @@ def test_the_endpoint_has_the_secrets_in_clear(
         VERIFY_SSL=False,
     )
 
-    endpoint = endpoint_of(valves)
+    endpoint = build_endpoint(valves)
 
     assert endpoint.headers()["Authorization"] == f"Bearer {KEY}"
     assert endpoint.headers()["X-Team"] == "team-secret"
@@ -240,7 +240,7 @@ def test_the_endpoint_has_the_secrets_in_clear(
     assert endpoint.organization == "org"
     assert endpoint.strict
     assert not endpoint.network.verify_ssl
-    hidden = secrets_of(endpoint)
+    hidden = valve_secrets(endpoint)
     assert {KEY, "team-secret", "plain-secret", "pass word"} <= set(hidden)
     assert {"Token gate-secret", "gate-secret"} <= set(hidden)
 
@@ -250,10 +250,10 @@ def test_the_environments_key_is_the_last_resort(
 ) -> None:
     """A server that has one needs no valve."""
     with pytest.raises(InvalidRequest, match="no API key yet"):
-        endpoint_of(Valves())
+        build_endpoint(Valves())
     monkeypatch.setenv("OPENAI_API_KEY", f" {KEY} ")
 
-    assert endpoint_of(Valves()).api_key == KEY
+    assert build_endpoint(Valves()).api_key == KEY
 
 
 @pytest.mark.parametrize(
@@ -268,6 +268,6 @@ def test_the_environments_key_is_the_last_resort(
 def test_headers_that_are_none_are_refused(text: str) -> None:
     """By a sentence that shows the form, and not what was typed."""
     with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not") as refused:
-        endpoint_of(Valves(API_KEY=KEY, EXTRA_HEADERS=text))
+        build_endpoint(Valves(API_KEY=KEY, EXTRA_HEADERS=text))
 
     assert text not in str(refused.value)

@@ -33,10 +33,10 @@ from gpt5_agent.guard import FAILED, REPEATED
 from gpt5_agent.presets import Preset
 from gpt5_agent.strategy import STRATEGIES, run_agent
 from openai_responses.items import Item, is_call_output
-from openai_responses.loop.events import Noted, RunEnded
+from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import CallLimits
 from openai_responses.models.usage import Usage
-from openai_responses.requests.replay import given_back
+from openai_responses.requests.replay import replay_output
 from run_sample import message, reasoning
 from skipping_loop import run_skipping
 from tool_sample import endless
@@ -84,7 +84,7 @@ def test_round_of_calls_is_answered_and_the_next_one_sees_it() -> None:
     assert tool.called == [{"city": "Bern 1"}, {"city": "Bern 2"}]
     histories = [history for history, _ in provider.asked]
     for number, (before, after) in enumerate(pairwise(histories), 1):
-        back = given_back(looking(number), with_reasoning=True)
+        back = replay_output(looking(number), with_reasoning=True)
         assert after[: len(before) + 2] == [*before, *back]
         [output] = after[len(before) + 2 :]
         assert output["output"] == f"Rain in Bern {number}."
@@ -346,7 +346,7 @@ def test_r15_metadata_tell_what_an_answer_took() -> None:
     assert told.latency >= 0
     assert told.wire()["total_tokens"] == 30
     places = [type(event) for event in events]
-    assert places.index(ExecutionEnded) < places.index(RunEnded)
+    assert places.index(ExecutionEnded) < places.index(RunDone)
 
 
 def test_r15_price_of_an_unknown_model_is_nothing() -> None:
@@ -485,7 +485,7 @@ def test_memory_that_drops_turns_says_so() -> None:
 
     events = run_skipping(events_of(asked, provider))
 
-    [note] = [event for event in events if isinstance(event, Noted)]
+    [note] = [event for event in events if isinstance(event, Status)]
     assert "1 earlier turn was left out" in note.sentence
     [(history, _)] = provider.asked
     assert len(history) == 2

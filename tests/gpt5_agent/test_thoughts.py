@@ -11,12 +11,12 @@ from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
-    Noted,
-    RunEnded,
+    RunDone,
     RunEvent,
+    Status,
 )
-from owui_chat.render.completions import ChunkView
-from owui_chat.render.native import NativeView
+from owui_chat.render.completions import ChunkRenderer
+from owui_chat.render.native import NativeRenderer
 from run_sample import call, message, reasoning, refusal, run_of
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
@@ -58,9 +58,9 @@ def fields(event: Any) -> list[Any]:
 
 def page(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
     """What Open WebUI shows in the end."""
-    view = NativeView(lambda: 1.0)
+    view = NativeRenderer(lambda: 1.0)
     for event in events:
-        list(view.show(event))
+        list(view.render(event))
     return [(item_type(item), text_in(item)) for item in view.items]
 
 
@@ -73,8 +73,8 @@ def text_in(item: Item) -> str:
 
 def plain(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
     """What a plain client reads, one kind of text after another."""
-    view, read = ChunkView("c", 1, "m"), list[tuple[str, str]]()
-    for chunk in (chunk for event in events for chunk in view.show(event)):
+    view, read = ChunkRenderer("c", 1, "m"), list[tuple[str, str]]()
+    for chunk in (chunk for event in events for chunk in view.render(event)):
         for choice in chunk["choices"]:
             for kind in ("content", "reasoning_content"):
                 if kind in choice["delta"]:
@@ -275,7 +275,7 @@ def test_broken_answer_shows_what_there_is() -> None:
         events = run_of(message("1", "It rains <"))
         told = [t for e in [*events[:3], events[-1]] for t in thoughts.show(e)]
 
-        assert isinstance(told[-1], RunEnded)
+        assert isinstance(told[-1], RunDone)
         grown = "".join(e.text for e in told if isinstance(e, Grew))
         assert grown == "It rains <"
         assert thoughts.text_of(0) == "It rains <"
@@ -285,7 +285,7 @@ def test_notes_pass() -> None:
     """They belong to no item."""
     thoughts = Thoughts(emits=False)
 
-    assert list(thoughts.show(Noted("Wait."))) == [Noted("Wait.")]
+    assert list(thoughts.show(Status("Wait."))) == [Status("Wait.")]
 
 
 def test_carrier_is_an_empty_thought() -> None:

@@ -17,7 +17,7 @@ from gpt5_agent.valves import Valves
 from gpt5_agent.workbench import Workbench, server_secrets, servers_of
 from mcp_fake import TOOL, FakeMcp, result
 from openai_responses.errors import InvalidRequest
-from openai_responses.loop.tools import ToolAnswer
+from openai_responses.loop.tools import ToolResult
 from picture_sample import PIXEL, PNG
 from toolbox.sandbox_answers import SandboxAnswer
 from toolbox.workspaces import SandboxFile
@@ -48,7 +48,7 @@ def mcp(url: str, label: str = "clocks", **more: Any) -> str:
     return json.dumps([{"server_label": label, "server_url": url, **more}])
 
 
-async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolAnswer:
+async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResult:
     """What the agent gets of a call."""
     return await PortTools(tools, "").call(name, arguments)
 
@@ -67,7 +67,7 @@ async def test_tool_of_a_server_is_one_of_ours(bench: Workbench) -> None:
         sent = {one.headers.get("Authorization") for one in server.requests}
 
     assert TOKEN not in valves.MCP_SERVERS_JSON
-    assert answer == ToolAnswer("Seen.")
+    assert answer == ToolResult("Seen.")
     assert sent == {f"Bearer {TOKEN}"}
     assert server_secrets(servers_of(valves)) == [f"Bearer {TOKEN}", TOKEN]
 
@@ -154,7 +154,7 @@ async def test_files_of_a_run_are_shown(bench: Workbench) -> None:
     card = answer.card
     assert card["images"] == [PIXEL]
     assert [file["name"] for file in card["files"]] == ["a.txt"]
-    assert kept == ToolAnswer("hello")
+    assert kept == ToolResult("hello")
     assert others.failed
 
 

@@ -14,8 +14,8 @@ from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.uploads import attach
 from hosts.users import EVERYBODY_READS, User
-from owui_chat.storage.markers import without_markers
-from owui_chat.storage.output_carrier import REMARK_TYPE
+from owui_chat.storage.markers import strip_markers
+from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
@@ -114,13 +114,13 @@ async def test_remarks_are_no_part_of_the_answer(
     )
 
     message = await tab.message(first)
-    remarks = [i for i in message["output"] if i["type"] == REMARK_TYPE]
+    remarks = [i for i in message["output"] if i["type"] == COMMENTARY_TYPE]
     assert [i["content"][0]["text"] for i in remarks] == [
         "> I look at the first:\n> \n> - its size",
         "> That needs a tool.",
         "> Now for the second.",
     ]
-    assert without_markers(message["content"]).startswith("It said:")
+    assert strip_markers(message["content"]).startswith("It said:")
     assert "That needs a tool." not in message["content"]
     sent = chat_bodies(simulator)[-1]["input"]
     assert [i["phase"] for i in sent if i.get("phase")] == [

@@ -13,7 +13,7 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User
-from owui_chat.storage.output_carrier import REMARK_TYPE
+from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -131,7 +131,7 @@ async def test_numbers_run_on_over_the_rounds_of_tools(
         await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
 
     stored = await tab.message(first)
-    remarks = [item for item in stored["output"] if item["type"] == REMARK_TYPE]
+    remarks = [item for item in stored["output"] if item["type"] == COMMENTARY_TYPE]
     assert "So far: 1963. [1]" in remarks[0]["content"][0]["text"]
     assert "Ships were lost [2] in 1963. [1]" in stored["content"]
     urls = [source["source"].get("url") for source in stored["sources"]]

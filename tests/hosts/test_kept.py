@@ -35,8 +35,8 @@ async def test_what_tools_did_leaves_with_the_end_of_the_answer(
 
     assert first.error is second.error is None
     assert [r.status for r in simulator.requests if r.status != 200] == []
-    *_, last_round, next_turn = chat_bodies(simulator)
-    assert kinds(last_round["input"]).count("function_call_output") == 2
+    *_, load_round, next_turn = chat_bodies(simulator)
+    assert kinds(load_round["input"]).count("function_call_output") == 2
     assert kinds(next_turn["input"]) == ["user", "reasoning", "assistant", "user"]
     cards = [item["type"] for item in (await tab.message(first))["output"]]
     assert cards.count("function_call_output") == 2

@@ -15,7 +15,7 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, outputs
 from hosts.tabs import Tab, Turn
 from hosts.users import User
-from openai_responses.requests.replay import given_back, refused_pair, remote_pair
+from openai_responses.requests.replay import refused_pair, remote_pair, replay_output
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
@@ -101,7 +101,7 @@ async def test_a_call_is_shown_stored_and_remembered(
     assert output["output"] == [{"type": "input_text", "text": "12:00"}]
     assert lines(await tab.message(first)) == ["clocks offers 2 tools."]
     before, after = inputs(simulator)
-    received = given_back(outputs(simulator)[0], with_reasoning=True)
+    received = replay_output(outputs(simulator)[0], with_reasoning=True)
     assert after[: len(before) + len(received)] == [*before, *received]
     assert [item["type"] for item in after].count("mcp_list_tools") == 1
     assert "mcp_list_tools" not in [i["type"] for i in outputs(simulator)[1]]

@@ -19,7 +19,7 @@ from hosts.valves_dialog import (
     open_admin_valves,
     open_user_valves,
 )
-from owui_chat.storage.markers import without_markers
+from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 
 pytestmark = [
@@ -136,7 +136,7 @@ async def test_a_remark_in_passing_is_progress(
         thoughts = [n for n, line in enumerate(lines) if line.startswith("Thought")]
         assert [thoughts[0] < remark, remark < thoughts[1] < answer] == [True, True]
         assert await quoted(page).all_inner_texts() == [REMARK]
-        copied = without_markers(await page.copy_last())
+        copied = strip_markers(await page.copy_last())
         assert copied.strip() == ANSWER
         await page.screenshot(PICTURES / f"commentary-{carrier}-{number}.png")
         await page.reload()
@@ -185,7 +185,7 @@ async def test_a_remark_with_which_a_run_ends_is_its_answer(page: ChatPage) -> N
     for _ in range(2):
         assert await quoted(page).all_inner_texts() == [REMARK]
         assert "I looked: it is 42." in await page.last_answer()
-        copied = without_markers(await page.copy_last())
+        copied = strip_markers(await page.copy_last())
         assert copied.strip() == "I looked: it is 42."
         await page.screenshot(PICTURES / "commentary-only.png")
         await page.reload()

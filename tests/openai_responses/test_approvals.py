@@ -89,7 +89,7 @@ async def test_allowed_call_asks_nobody() -> None:
     """It runs."""
     person = Person(False)
 
-    assert await refusal(Approver(otherwise="auto", ask=person)) is None
+    assert await refusal(Approver(default_rule="auto", ask=person)) is None
     assert person.asked == []
 
 
@@ -97,7 +97,7 @@ async def test_denied_call_asks_nobody() -> None:
     """The model is told that it is not the user's choice."""
     person = Person(True)
 
-    told = await refusal(Approver(otherwise="deny", ask=person))
+    told = await refusal(Approver(default_rule="deny", ask=person))
 
     assert told == (
         "The administrator does not allow get_weather. Do not call it again."
@@ -109,7 +109,7 @@ async def test_person_is_asked_with_the_whole_call() -> None:
     """A yes lets it run."""
     person = Person(True)
 
-    assert await refusal(Approver(otherwise="ask", ask=person)) is None
+    assert await refusal(Approver(default_rule="ask", ask=person)) is None
     assert person.asked == [("call_1", "get_weather", ARGUMENTS)]
 
 
@@ -120,7 +120,7 @@ async def test_person_is_asked_with_the_whole_call() -> None:
 )
 async def test_anything_but_a_yes_is_a_no(ask: Person | None) -> None:
     """The model is told; nothing is raised."""
-    told = await refusal(Approver(otherwise="ask", ask=ask))
+    told = await refusal(Approver(default_rule="ask", ask=ask))
 
     assert (
         told == "The user did not approve this call of get_weather. Go on without it."
@@ -132,8 +132,8 @@ async def test_who_could_not_be_asked_is_logged() -> None:
     lines: list[str] = []
     gone = Person(ConnectionError("hunter2"))
 
-    await refusal(Approver(otherwise="ask", ask=gone, log=lines.append))
-    await refusal(Approver(otherwise="ask", ask=Person(False), log=lines.append))
+    await refusal(Approver(default_rule="ask", ask=gone, log=lines.append))
+    await refusal(Approver(default_rule="ask", ask=Person(False), log=lines.append))
 
     [line] = lines
     assert line.startswith("nobody could be asked about get_weather: ConnectionError")
@@ -143,4 +143,6 @@ async def test_who_could_not_be_asked_is_logged() -> None:
 async def test_stop_while_a_person_is_asked_is_no_answer() -> None:
     """It passes through; the run ends."""
     with pytest.raises(asyncio.CancelledError):
-        await refusal(Approver(otherwise="ask", ask=Person(asyncio.CancelledError())))
+        await refusal(
+            Approver(default_rule="ask", ask=Person(asyncio.CancelledError()))
+        )

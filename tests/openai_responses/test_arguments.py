@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mutations import within
-from openai_responses.loop.arguments import argument_complaint, without_nulls
+from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.requests.tools import responses_tools
 from schema_strategies import VALUES, Schema
 
@@ -50,7 +50,7 @@ NESTED: Schema = {
 )
 def test_complaints(arguments: Any, complaint: str) -> None:
     """Each is a sentence with the place, of what the model can change."""
-    told = argument_complaint(arguments, NESTED)
+    told = argument_error(arguments, NESTED)
     assert told is not None
     assert complaint in told
     assert told.endswith(".")
@@ -68,7 +68,7 @@ def test_complaints(arguments: Any, complaint: str) -> None:
 )
 def test_no_complaint(arguments: dict[str, Any]) -> None:
     """Nulls for what is not given are fine, and so is what no schema describes."""
-    assert argument_complaint(arguments, NESTED) is None
+    assert argument_error(arguments, NESTED) is None
 
 
 def test_nulls_that_stand_for_not_given_go() -> None:
@@ -83,7 +83,7 @@ def test_nulls_that_stand_for_not_given_go() -> None:
     }
     before = {**given_}
 
-    assert without_nulls(given_, NESTED) == {
+    assert drop_optional_nulls(given_, NESTED) == {
         "city": None,
         "days": None,
         "note": None,
@@ -129,8 +129,8 @@ def test_what_a_null_means_tells_the_form_that_was_chosen(
     """Not one of the others, which may want what this one leaves open."""
     schema = {"type": "object", "properties": {"x": CHOICE}}
 
-    assert without_nulls({"x": chosen}, schema) == {"x": cleaned}
-    assert without_nulls({"x": [chosen]}, in_list(CHOICE)) == {"x": [cleaned]}
+    assert drop_optional_nulls({"x": chosen}, schema) == {"x": cleaned}
+    assert drop_optional_nulls({"x": [chosen]}, in_list(CHOICE)) == {"x": [cleaned]}
 
 
 def in_list(schema: Schema) -> Schema:
@@ -144,7 +144,7 @@ def test_a_null_has_to_fit_all_that_is_said_of_a_property() -> None:
     parts = [{"type": ["string", "null"]}, {"type": "string"}]
     for said in (parts, parts[::-1]):
         schema = {"allOf": [{"properties": {"x": part}} for part in said]}
-        assert without_nulls({"x": None}, schema) == {}
+        assert drop_optional_nulls({"x": None}, schema) == {}
 
 
 def test_choices_inside_of_choices_are_found_in_a_moment() -> None:
@@ -168,14 +168,14 @@ def test_choices_inside_of_choices_are_found_in_a_moment() -> None:
     for _ in range(12):
         given_ = {"op": "not", "left": given_, "note": None}
 
-    assert "note" not in str(without_nulls({"where": given_}, schema))
-    assert argument_complaint({"where": given_}, schema) is None
+    assert "note" not in str(drop_optional_nulls({"where": given_}, schema))
+    assert argument_error({"where": given_}, schema) is None
 
 
 def test_a_long_value_is_not_quoted() -> None:
     """Neither the model's nor the schema's."""
     schema = {"type": "object", "properties": {"x": {"enum": ["y" * 5000]}}}
-    told = argument_complaint({"x": "z" * 5000}, schema)
+    told = argument_error({"x": "z" * 5000}, schema)
     assert told is not None
     assert len(told) < 200
 
@@ -189,8 +189,8 @@ def test_a_schema_that_refers_to_itself_twice_is_no_trap(key: str, kind: str) ->
     schema = {"$defs": {"Loop": loop}, **itself}
 
     with within(10.0):
-        assert without_nulls({"a": {"a": "b"}}, schema) == {"a": {"a": "b"}}
-        complaint = argument_complaint({"a": {"a": "b"}}, schema)
+        assert drop_optional_nulls({"a": {"a": "b"}}, schema) == {"a": {"a": "b"}}
+        complaint = argument_error({"a": {"a": "b"}}, schema)
         strict = responses_tools([{"name": "f", "parameters": schema}], strict=True)
 
     assert (complaint or "").startswith("The argument ")
@@ -201,12 +201,12 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
     """Depth is bounded on both sides."""
     loop = {"type": "object", "properties": {"x": {"$ref": "#/$defs/L"}}}
     loop["$defs"] = {"L": {"$ref": "#/$defs/L"}}
-    assert argument_complaint({"x": 1}, loop) is None
-    assert without_nulls({"x": None}, loop) == {"x": None}
+    assert argument_error({"x": 1}, loop) is None
+    assert drop_optional_nulls({"x": None}, loop) == {"x": None}
 
 
 @given(st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3))
 def test_any_arguments(arguments: dict[str, Any]) -> None:
     """There is an answer for anything."""
-    argument_complaint(arguments, NESTED)
-    without_nulls(arguments, NESTED)
+    argument_error(arguments, NESTED)
+    drop_optional_nulls(arguments, NESTED)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openai_responses.audit import audit_error, audit_request, audit_success
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiError
-from openai_responses.redaction import redacted
+from openai_responses.redaction import redact
 
 CANARY = "sk-canary-7c1e5f"
 SPOKEN = "Canary words"
@@ -206,4 +206,4 @@ def test_redaction_leaves_the_lines_alone() -> None:
         audit_error(PAYLOAD, HOST, ID, REFUSED, 400),
     ]
 
-    assert [redacted(line, [CANARY]) for line in lines] == lines
+    assert [redact(line, [CANARY]) for line in lines] == lines

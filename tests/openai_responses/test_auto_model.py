@@ -1,7 +1,7 @@
 """The choice behind gpt-5-auto: each branch of its rule."""
 
 from openai_responses.items import Item
-from openai_responses.models.choice import AUTO_MODELS, Choice, choose_model
+from openai_responses.models.choice import AUTO_MODELS, ModelChoice, choose_auto_model
 from openai_responses.models.resolve import resolve_model
 
 SMALL, LARGE = AUTO_MODELS["gpt-5-auto"]
@@ -15,9 +15,9 @@ def question(text: str, *more: Item) -> Item:
 
 def chosen(
     first: Item | None, tools: bool = False, earlier: tuple[str, ...] = ()
-) -> Choice:
+) -> ModelChoice:
     """Return the choice for gpt-5-auto."""
-    choice = choose_model("gpt-5-auto", first, tools, earlier)
+    choice = choose_auto_model("gpt-5-auto", first, tools, earlier)
     assert choice is not None
     return choice
 
@@ -31,7 +31,9 @@ def test_a_short_question_goes_to_the_small_model() -> None:
 def test_a_long_question_goes_to_the_large_one() -> None:
     """From 601 on, over all its parts."""
     more = {"type": "input_text", "text": "x"}
-    assert chosen(question("x" * 600, more)) == Choice(LARGE, "the question is long")
+    assert chosen(question("x" * 600, more)) == ModelChoice(
+        LARGE, "the question is long"
+    )
 
 
 def test_code_goes_to_the_large_one() -> None:
@@ -63,7 +65,7 @@ def test_without_a_question_the_large_one_answers() -> None:
 
 def test_other_names_are_no_choice() -> None:
     """A model that was named is the model that answers."""
-    assert choose_model("gpt-6.1-sol", question("Hi"), False, ()) is None
+    assert choose_auto_model("gpt-6.1-sol", question("Hi"), False, ()) is None
 
 
 def test_both_models_exist_and_are_of_one_family() -> None:

@@ -15,12 +15,12 @@ from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approver,
     CallLimits,
-    ToolAnswer,
+    ToolResult,
     Toolset,
-    capped_text,
-    failed_answer,
-    output_of,
+    cap_text,
+    output_item,
     run_calls,
+    tool_error,
 )
 from skipping_loop import run_skipping
 from tool_sample import (
@@ -40,18 +40,18 @@ from tool_sample import (
 )
 
 LIMITS = CallLimits(at_once=3, seconds=120.0, batch_seconds=600.0, characters=1_000)
-RAIN = ToolAnswer("Rain in Bern.")
+RAIN = ToolResult("Rain in Bern.")
 FAILED = "failed. Tell the user, or try another way."
 
 
 def answered(
     calls: Sequence[Item], tools: MemoryTools, **more: Any
-) -> list[ToolAnswer]:
+) -> list[ToolResult]:
     """The answers of a batch, in a loop where waiting takes no time."""
     return run_skipping(answers_of(calls, Toolset(tools, limits=LIMITS, **more)))
 
 
-def answer(tools: MemoryTools, call: Item, **more: Any) -> ToolAnswer:
+def answer(tools: MemoryTools, call: Item, **more: Any) -> ToolResult:
     """The answer of one call."""
     [only] = answered([call], tools, **more)
     return only
@@ -119,7 +119,7 @@ def test_free_text_is_an_argument() -> None:
 
     found = answer(tools, call)
 
-    assert output_of(call, found) == {
+    assert output_item(call, found) == {
         "type": "custom_tool_call_output",
         "call_id": "call_1",
         "output": "Rain in a {note}.",
@@ -183,9 +183,9 @@ def test_call_that_is_not_approved() -> None:
     """The model is told why."""
     tools = MemoryTools()
 
-    found = answer(tools, calling("get_weather"), approver=Approver(otherwise="ask"))
+    found = answer(tools, calling("get_weather"), approver=Approver(default_rule="ask"))
 
-    assert found == failed_answer(
+    assert found == tool_error(
         "The user did not approve this call of get_weather. Go on without it."
     )
     assert tools.called == []
@@ -203,7 +203,7 @@ def test_words_of_an_exception_reach_the_log_alone(
 
     found = answer(MemoryTools(bad=function), calling("bad"), log=lines.append)
 
-    assert found == failed_answer(f"bad {FAILED}")
+    assert found == tool_error(f"bad {FAILED}")
     [line] = lines
     assert line.startswith("the tool bad raised ")
     assert CANARY in line
@@ -215,7 +215,7 @@ def test_tool_that_takes_too_long_is_cancelled() -> None:
 
     found = answered([calling("endless", 1), calling("get_weather", 2)], tools)
 
-    assert found == [failed_answer("endless did not finish within 120 s."), RAIN]
+    assert found == [tool_error("endless did not finish within 120 s."), RAIN]
     assert tools.left == ["endless"]
 
 
@@ -227,8 +227,8 @@ def test_batch_that_takes_too_long_is_stopped() -> None:
 
     found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
 
-    late = failed_answer("endless did not finish within 120 s.")
-    stopped = failed_answer("endless was stopped: the tools took over 550 s.")
+    late = tool_error("endless did not finish within 120 s.")
+    stopped = tool_error("endless was stopped: the tools took over 550 s.")
     assert found == [late] * 12 + [stopped] * 6
     assert len(tools.called) == 15
 
@@ -267,7 +267,7 @@ def test_time_to_approve_counts_in_no_limit() -> None:
         await asyncio.sleep(86_400)
         return True
 
-    approver = Approver(otherwise="ask", ask=ask)
+    approver = Approver(default_rule="ask", ask=ask)
 
     found = answered(
         [calling("get_weather", 1), calling("get_weather", 2)],
@@ -366,7 +366,7 @@ def test_question_to_a_person_has_no_limit_and_takes_no_place(
 def test_calls_run_side_by_side_within_the_bound() -> None:
     """Three meet, and never a fourth; the outputs keep the order of the calls."""
 
-    async def check() -> tuple[list[ToolAnswer], int]:
+    async def check() -> tuple[list[ToolResult], int]:
         meeting = Rendezvous(expected=LIMITS.at_once)
         calls = [calling("meet", n, json.dumps({"city": str(n)})) for n in range(9)]
         toolset = Toolset(MemoryTools(meet=meeting), limits=LIMITS)
@@ -522,7 +522,7 @@ def test_every_call_of_every_batch_is_answered_once(
 @given(st.text(max_size=60), st.integers(0, 40))
 def test_long_text_keeps_its_head_and_its_tail(text: str, characters: int) -> None:
     """With a note of how much is missing; a short one stays as it is."""
-    capped = capped_text(text, characters)
+    capped = cap_text(text, characters)
 
     half = characters // 2
     if len(text) <= characters:
@@ -537,9 +537,9 @@ def test_output_is_capped_in_every_part() -> None:
     picture = {"type": "input_image", "image_url": "data:" + "x" * 5_000}
 
     class Pictures(MemoryTools):
-        async def call(self, name: str, arguments: Json) -> ToolAnswer:
+        async def call(self, name: str, arguments: Json) -> ToolResult:
             text = {"type": "input_text", "text": "a" * 5_000}
-            return ToolAnswer([text, picture], card={"files": ["f"]})
+            return ToolResult([text, picture], card={"files": ["f"]})
 
     found = answer(Pictures(), calling("get_weather"))
 
@@ -557,7 +557,7 @@ def test_text_is_capped() -> None:
 
     found = answer(MemoryTools(long=long), calling("long"))
 
-    assert found.output == capped_text("a" * 5_000, 1_000)
+    assert found.output == cap_text("a" * 5_000, 1_000)
 
 
 def test_schema_of_the_sample_is_one() -> None:

@@ -58,7 +58,7 @@ async def test_a_refusal_is_one(
             await container_file(
                 Endpoint(sim.base_url, key), connections, ids, 1000, soon()
             )
-    assert caught.value.setback.status == status
+    assert caught.value.failure.status == status
 
 
 @pytest.mark.parametrize(("size", "is_read"), [(1000, True), (1001, False)])

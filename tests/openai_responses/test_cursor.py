@@ -16,7 +16,7 @@ def sent(**wire: Any) -> ServerSentEvent:
 def test_it_counts() -> None:
     """New events pass, those that came before do not."""
     cursor = Cursor()
-    passed = [cursor.passes(sent(sequence_number=n)) for n in (0, 1, 1, 0, 2, 7, 3)]
+    passed = [cursor.advance(sent(sequence_number=n)) for n in (0, 1, 1, 0, 2, 7, 3)]
     assert passed == [True, True, False, False, True, True, False]
     assert cursor.last == 7
 
@@ -25,22 +25,22 @@ def test_it_counts() -> None:
 def test_an_event_without_a_number(number: dict[str, Any]) -> None:
     """It passes, and tells nothing of the place."""
     cursor = Cursor()
-    assert cursor.passes(sent(type="odd", **number))
+    assert cursor.advance(sent(type="odd", **number))
     assert cursor.last is None
 
 
 def test_the_end_of_other_servers() -> None:
     """They say so with a word that is no JSON."""
     cursor = Cursor()
-    assert cursor.passes(ServerSentEvent("", "[DONE]"))
+    assert cursor.advance(ServerSentEvent("", "[DONE]"))
     assert (cursor.last, cursor.response_id) == (None, "")
 
 
 def test_the_response_is_named_by_its_events() -> None:
     """The first one that has the object names it; later ones may lack it."""
     cursor = Cursor()
-    cursor.passes(sent(sequence_number=0, response={"id": "resp_1"}))
-    cursor.passes(sent(sequence_number=1, type="response.output_text.delta"))
+    cursor.advance(sent(sequence_number=0, response={"id": "resp_1"}))
+    cursor.advance(sent(sequence_number=1, type="response.output_text.delta"))
     assert cursor.response_id == "resp_1"
 
 

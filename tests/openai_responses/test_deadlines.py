@@ -24,7 +24,7 @@ async def test_first_event() -> None:
     """Before it, the limit for it runs."""
     deadlines = Deadlines(LIMITS)
     assert seconds_left(deadlines) == 60.0
-    assert deadlines.passed().kind == "first_event_timeout"
+    assert deadlines.timeout_error().kind == "first_event_timeout"
 
 
 async def test_idle() -> None:
@@ -32,7 +32,7 @@ async def test_idle() -> None:
     deadlines = Deadlines(LIMITS)
     deadlines.event_arrived()
     assert seconds_left(deadlines) == 20.0
-    assert deadlines.passed().kind == "idle_timeout"
+    assert deadlines.timeout_error().kind == "idle_timeout"
 
 
 async def test_next_attempt() -> None:
@@ -41,7 +41,7 @@ async def test_next_attempt() -> None:
     deadlines.event_arrived()
     deadlines.start_attempt()
     assert seconds_left(deadlines) == 60.0
-    assert deadlines.passed().kind == "first_event_timeout"
+    assert deadlines.timeout_error().kind == "first_event_timeout"
 
 
 async def test_each_event_starts_the_limit_anew() -> None:
@@ -71,7 +71,7 @@ async def test_total(total: float, left: float, kind: TimeoutKind) -> None:
     deadlines = Deadlines(Timeouts(first_event=60.0, idle=20.0, total=total))
     deadlines.event_arrived()
     assert seconds_left(deadlines) == left
-    assert deadlines.passed().kind == kind
+    assert deadlines.timeout_error().kind == kind
 
 
 async def test_total_runs_over_all_attempts() -> None:
@@ -111,7 +111,7 @@ async def test_total_stands_still_in_a_pause() -> None:
 )
 async def test_wait_within_the_total(total: float, wait: float, is_left: bool) -> None:
     """A wait that the total limit would cut off is none."""
-    assert Deadlines(Timeouts(total=total)).leave(wait) is is_left
+    assert Deadlines(Timeouts(total=total)).allow(wait) is is_left
 
 
 async def test_limit_that_passed() -> None:

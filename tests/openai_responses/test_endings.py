@@ -21,17 +21,17 @@ from openai_responses.endings import (
     ending_of_failure,
     ending_of_incomplete,
     failure_sentence,
+    failure_status,
     refusal_sentence,
-    setback_sentence,
 )
 from openai_responses.errors import (
     ApiError,
     ApiRefused,
     ConnectionFailed,
+    Failure,
     InvalidRequest,
     MalformedEvent,
     ResponsesError,
-    Setback,
     TimedOut,
     UnreadableAnswer,
 )
@@ -141,7 +141,7 @@ def test_used_up_quotas(code: str) -> None:
     assert "no credit" in refusal_sentence(429, ApiError(None, code), MODEL)
 
 
-REFUSED = ApiRefused("A sentence.", Setback(418, ApiError("odd_code", "odd_type")))
+REFUSED = ApiRefused("A sentence.", Failure(418, ApiError("odd_code", "odd_type")))
 ENDINGS: Mapping[str, Ending] = {
     "completed": COMPLETED,
     "incomplete": ending_of_incomplete("max_output_tokens"),
@@ -177,7 +177,7 @@ def test_kinds(kind: str) -> None:
 def test_code_of_a_refusal() -> None:
     """It is the code, else the type, and only if it is a word."""
     assert ENDINGS["refused"].code == "odd_code"
-    secret = ApiRefused("A sentence.", Setback(400, ApiError(CANARY)))
+    secret = ApiRefused("A sentence.", Failure(400, ApiError(CANARY)))
     assert ending_of_exception(secret, False).code is None
 
 
@@ -190,15 +190,15 @@ def test_error_that_is_only_ours() -> None:
 @pytest.mark.parametrize(
     ("setback", "words"),
     [
-        (Setback(429), "The model's server is busy with this key's requests."),
-        (Setback(503), "The model's server has trouble (HTTP 503)."),
-        (Setback(200, ApiError("server_error")), "The model's server did not answer."),
-        (Setback(), "The model's server did not answer."),
+        (Failure(429), "The model's server is busy with this key's requests."),
+        (Failure(503), "The model's server has trouble (HTTP 503)."),
+        (Failure(200, ApiError("server_error")), "The model's server did not answer."),
+        (Failure(), "The model's server did not answer."),
     ],
 )
-def test_setbacks(setback: Setback, words: str) -> None:
+def test_setbacks(setback: Failure, words: str) -> None:
     """A status line says why there is another attempt."""
-    assert setback_sentence(setback) == words
+    assert failure_status(setback) == words
 
 
 @pytest.mark.parametrize(

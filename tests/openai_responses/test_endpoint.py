@@ -6,7 +6,7 @@ from openai_responses.endpoint import (
     DEFAULT_BASE_URL,
     Endpoint,
     Network,
-    normalized_base_url,
+    normalize_base_url,
 )
 from openai_responses.errors import InvalidRequest
 
@@ -35,7 +35,7 @@ KEY = "sk-endpoint-1"
 )
 def test_base_urls(pasted: str, address: str) -> None:
     """What people paste is understood."""
-    assert normalized_base_url(pasted) == address
+    assert normalize_base_url(pasted) == address
     assert Endpoint(pasted, KEY).url("/responses") == f"{address}/responses"
 
 

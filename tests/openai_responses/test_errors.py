@@ -9,10 +9,10 @@ from openai_responses.errors import (
     ApiError,
     ApiRefused,
     ConnectionFailed,
+    Failure,
     InvalidRequest,
     MalformedEvent,
     ResponsesError,
-    Setback,
     TimedOut,
     TimeoutKind,
     UnreadableAnswer,
@@ -38,17 +38,17 @@ def test_text_of_an_error(cause: type[ResponsesError]) -> None:
 
 def test_refusal_of_the_api() -> None:
     """It keeps what decisions need, and shows the sentence alone."""
-    setback = Setback(429, ApiError(code="c", message="sk-canary"), after=2.0)
+    setback = Failure(429, ApiError(code="c", message="sk-canary"), retry_after=2.0)
     error = ApiRefused("A sentence.", setback, "req_1")
     assert (error.status, error.error.code, error.request_id) == (429, "c", "req_1")
-    assert error.setback.after == 2.0
+    assert error.failure.retry_after == 2.0
     assert str(error) == "A sentence."
     assert "sk-canary" not in repr(error)
 
 
 def test_refusal_without_a_status() -> None:
     """A setback without an answer has none."""
-    assert ApiRefused("A sentence.", Setback()).status == 0
+    assert ApiRefused("A sentence.", Failure()).status == 0
 
 
 @pytest.mark.parametrize("kind", get_args(TimeoutKind))

@@ -17,9 +17,9 @@ from openai_responses.errors import (
     MalformedEvent,
     TimedOut,
 )
-from openai_responses.loop.attempts import Limits, Line, exchange
+from openai_responses.loop.attempts import Client, Limits, stream_response
 from openai_responses.loop.events import RunEvent
-from openai_responses.loop.response import Turn
+from openai_responses.loop.response import ResponseState
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
@@ -46,17 +46,20 @@ NAMED = {"x-request-id": "req_1"}
 def attempt(
     connections: Connections,
     endpoint: Endpoint,
-    turn: Turn,
+    turn: ResponseState,
     within: Limits = AT_ONCE,
     request: ResponsesRequest | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     """Return the events of one attempt."""
-    line = Line(endpoint, connections, within, Deadlines(within.timeouts))
-    return exchange(request or asking(), line, turn)
+    line = Client(endpoint, connections, within, Deadlines(within.timeouts))
+    return stream_response(request or asking(), line, turn)
 
 
 async def told(
-    connections: Connections, answer: Answerer, turn: Turn, within: Limits = AT_ONCE
+    connections: Connections,
+    answer: Answerer,
+    turn: ResponseState,
+    within: Limits = AT_ONCE,
 ) -> list[str]:
     """Return what an attempt tells, and what it ends with if it raises."""
     log: list[str] = []
@@ -73,7 +76,7 @@ async def told(
 
 async def test_whole_answer(connections: Connections) -> None:
     """It is told, and the turn knows how it ended."""
-    turn = Turn()
+    turn = ResponseState()
     log = await told(connections, streaming(HELLO), turn)
     assert log == [*HELLO_LOG, "turn completed"]
     assert turn.ending
@@ -97,7 +100,7 @@ async def test_attempt_that_fails(
     connections: Connections, answer: Answerer, last: str, count: int
 ) -> None:
     """It raises; the turn knows whether an event had arrived."""
-    turn = Turn()
+    turn = ResponseState()
     within = limits(first_event=0.1, idle=0.1)
     assert await told(connections, answer, turn, within) == [last]
     assert turn.ending is None
@@ -108,7 +111,7 @@ async def test_break_behind_many_events(connections: Connections) -> None:
     """All that arrived is told, though the connection broke before it was read."""
     pieces = [f"{number} " for number in range(200)]
     text = wire.on_the_wire(*wire.message(*pieces)[:-3])
-    turn = Turn()
+    turn = ResponseState()
     log = await told(connections, breaking(text), turn, Limits(join_seconds=0.05))
     shown = "".join(line.partition(": ")[2] for line in log[1:-1])
     assert shown == "".join(pieces)
@@ -121,7 +124,7 @@ async def test_request_id(connections: Connections) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(body=HELLO, content_type="text/event-stream", headers=NAMED)
 
-    turn = Turn()
+    turn = ResponseState()
     await told(connections, answer, turn)
     assert turn.trace.request_id == "req_1"
 
@@ -134,7 +137,7 @@ async def test_what_is_sent(connections: Connections, strict: bool) -> None:
     request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
     async with Upstream(streaming(HELLO)) as upstream:
         endpoint = Endpoint(upstream.base_url, KEY, strict=strict)
-        events = attempt(connections, endpoint, Turn(), request=request)
+        events = attempt(connections, endpoint, ResponseState(), request=request)
         assert [event async for event in events]
     payload = request.payload()
     assert upstream.bodies == [strict_payload(payload) if strict else payload]
@@ -153,7 +156,7 @@ async def test_rest_of_the_body_is_read(connections: Connections) -> None:
 
     async with Upstream(answer) as upstream:
         for _ in range(3):
-            events = attempt(connections, upstream.endpoint, Turn())
+            events = attempt(connections, upstream.endpoint, ResponseState())
             assert [event async for event in events]
         assert len(upstream.connections) == 1
 
@@ -166,8 +169,10 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     async with Upstream(streaming(HELLO)) as upstream:
         deadlines = Deadlines(within.timeouts)
         deadlines.event_arrived()
-        line = Line(upstream.endpoint, connections, within, deadlines)
-        events = [event async for event in exchange(asking(), line, Turn())]
+        line = Client(upstream.endpoint, connections, within, deadlines)
+        events = [
+            event async for event in stream_response(asking(), line, ResponseState())
+        ]
     assert log_of(events)[-1] == "turn completed"
 
 
@@ -220,7 +225,7 @@ async def test_deltas_are_joined_by_time(
     teller.say(wire.added(announced), grow("one "))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
         within = Limits(join_seconds=seconds)
-        events = attempt(connections, upstream.endpoint, Turn(), within)
+        events = attempt(connections, upstream.endpoint, ResponseState(), within)
         async with aclosing(events):
             assert log_of([await anext(events), await anext(events)])[1:] == [
                 f"0 {kind} 0: one "
@@ -242,7 +247,7 @@ async def test_nothing_of_the_wire_is_held_while_deltas_gather(
     teller = Teller()
     teller.say(wire.added(wire.message_item()), wire.text_delta("a word of its own"))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
-        events = attempt(connections, upstream.endpoint, Turn(), Limits())
+        events = attempt(connections, upstream.endpoint, ResponseState(), Limits())
         async with aclosing(events):
             await anext(events)
             shown = await anext(events)
@@ -258,7 +263,7 @@ async def test_deltas_are_not_joined_without_a_window(
     """A join time of nothing shows each chunk as it comes."""
     teller = Teller()
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
-        events = attempt(connections, upstream.endpoint, Turn())
+        events = attempt(connections, upstream.endpoint, ResponseState())
         async with aclosing(events):
             teller.say(wire.added(wire.message_item()))
             await anext(events)

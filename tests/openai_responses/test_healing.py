@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import ApiError
-from openai_responses.loop.recovery import Healed, healed
+from openai_responses.loop.recovery import Fallback, find_fallback
 from openai_responses.requests.build import ResponsesRequest
 
 USER = {"type": "message", "role": "user", "content": [{"type": "input_text"}]}
@@ -20,9 +20,9 @@ def request(**fields: Any) -> ResponsesRequest:
     return ResponsesRequest(**(asked | fields))
 
 
-def remedy(error: ApiError, **fields: Any) -> Healed:
+def remedy(error: ApiError, **fields: Any) -> Fallback:
     """The remedy that there must be."""
-    found = healed(request(**fields), error)
+    found = find_fallback(request(**fields), error)
     assert found is not None
     assert found.sentence
     return found
@@ -66,7 +66,7 @@ def _no_id(item: dict[str, Any]) -> dict[str, Any]:
 def test_nothing_to_leave_out_is_no_remedy() -> None:
     """The same request would be refused again."""
     error = ApiError("invalid_encrypted_content")
-    assert healed(request(input=[USER]), error) is None
+    assert find_fallback(request(input=[USER]), error) is None
 
 
 def test_a_summary_that_is_not_allowed() -> None:
@@ -86,7 +86,7 @@ def test_a_summary_that_is_not_allowed() -> None:
 def test_a_stream_that_is_not_allowed(error: ApiError) -> None:
     """The answer then comes in one piece."""
     assert remedy(error).request.stream is False
-    assert healed(request(stream=False), error) is None
+    assert find_fallback(request(stream=False), error) is None
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_a_server_that_cannot_be_reached(choice: Any) -> None:
 
 def test_without_servers_there_is_nothing_to_leave_out() -> None:
     """The error cannot be about ours."""
-    assert healed(request(tools=[FUNCTION]), UNREACHED) is None
-    assert healed(request(), UNREACHED) is None
+    assert find_fallback(request(tools=[FUNCTION]), UNREACHED) is None
+    assert find_fallback(request(), UNREACHED) is None
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,12 @@ def test_without_servers_there_is_nothing_to_leave_out() -> None:
 )
 def test_other_refusals_stand(error: ApiError) -> None:
     """What we do not understand we do not change."""
-    assert healed(request(), error) is None
+    assert find_fallback(request(), error) is None
 
 
 def test_the_request_itself_is_untouched() -> None:
     """A remedy is a new request."""
     before = request()
     copy = before.model_copy(deep=True)
-    healed(before, ApiError("invalid_encrypted_content"))
+    find_fallback(before, ApiError("invalid_encrypted_content"))
     assert before == copy

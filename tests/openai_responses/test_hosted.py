@@ -6,12 +6,12 @@ import pytest
 
 from openai_responses.items import (
     Item,
-    included_by,
+    include_for,
+    is_host_returned,
     is_hosted,
-    is_returned_hosted,
     is_search,
-    searched_pages,
-    searched_queries,
+    search_pages,
+    search_queries,
     tools_at_effort,
 )
 
@@ -33,8 +33,8 @@ def action(**fields: Any) -> Item:
 def test_finished_search_goes_back(item: Item) -> None:
     """One that failed, too: the model knows that it did."""
     assert is_hosted(item)
-    assert is_returned_hosted(item)
-    assert is_returned_hosted({**item, "status": "failed"})
+    assert is_host_returned(item)
+    assert is_host_returned({**item, "status": "failed"})
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_finished_search_goes_back(item: Item) -> None:
 )
 def test_what_the_api_would_refuse_does_not(item: Item) -> None:
     """Unfinished, of an older form, or without what its type asks for."""
-    assert not is_returned_hosted(item)
+    assert not is_host_returned(item)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_the_api_would_refuse_does_not(item: Item) -> None:
 )
 def test_queries(item: Item, queries: list[str]) -> None:
     """Of both kinds of search, in both of the forms."""
-    assert searched_queries(item) == queries
+    assert search_queries(item) == queries
 
 
 def test_pages_come_once() -> None:
@@ -81,8 +81,8 @@ def test_pages_come_once() -> None:
 
     item = action(type="search", sources=[*sources, sources[0]])
 
-    assert searched_pages(item) == ["https://a.example"]
-    assert searched_pages(SEARCH) == searched_pages({}) == []
+    assert search_pages(item) == ["https://a.example"]
+    assert search_pages(SEARCH) == search_pages({}) == []
 
 
 def test_tools_that_minimal_refuses_are_left_out() -> None:
@@ -98,6 +98,6 @@ def test_what_a_viewer_needs_is_asked_for() -> None:
     """Only of tools that are offered."""
     tools = [{"type": "function"}, {"type": "web_search"}]
 
-    assert included_by(tools) == ["web_search_call.action.sources"]
-    assert included_by([]) == []
+    assert include_for(tools) == ["web_search_call.action.sources"]
+    assert include_for([]) == []
     assert [is_search(tool) for tool in tools] == [False, True]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from openai_responses.items import (
     Item,
+    drop_orphans,
     has_encrypted_reasoning,
     is_call,
     is_call_output,
@@ -17,9 +18,8 @@ from openai_responses.items import (
     message_text,
     paired_places,
     part_text,
-    without_orphans,
 )
-from openai_responses.requests.replay import given_back, replayed
+from openai_responses.requests.replay import replay_output, strip_for_replay
 
 USER: Item = {"role": "user", "content": "Hi"}
 REASONING: Item = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
@@ -106,7 +106,7 @@ def test_replayed_item() -> None:
         "namespace": "n",
     }
     before = copy.deepcopy(item)
-    assert list(replayed(item).items()) == [
+    assert list(strip_for_replay(item).items()) == [
         ("type", "reasoning"),
         ("summary", []),
         ("encrypted_content", "gAAAA"),
@@ -132,7 +132,7 @@ def test_replayed_message() -> None:
         "phase": "final_answer",
         "content": [part, "no part"],
     }
-    assert replayed(item) == {
+    assert strip_for_replay(item) == {
         "type": "message",
         "role": "assistant",
         "phase": "final_answer",
@@ -142,7 +142,7 @@ def test_replayed_message() -> None:
 
 def test_replayed_short_message() -> None:
     """A text as content stays a text."""
-    assert replayed({**USER, "id": "1"}) == USER
+    assert strip_for_replay({**USER, "id": "1"}) == USER
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_pairs(items: list[Item], places: set[int]) -> None:
 )
 def test_without_orphans(items: list[Item], kept: list[Item]) -> None:
     """Half pairs go, with the reasoning that led to them; whole ones stay."""
-    assert without_orphans(items) == kept
+    assert drop_orphans(items) == kept
 
 
 _ITEMS = st.lists(
@@ -211,7 +211,7 @@ _ITEMS = st.lists(
 @given(items=_ITEMS)
 def test_history_without_orphans_is_valid(items: list[Item]) -> None:
     """No call is left without output, no output without call, no reasoning alone."""
-    kept = without_orphans(items)
+    kept = drop_orphans(items)
     calls = {item["call_id"] for item in kept if is_call(item)}
     assert calls == {item["call_id"] for item in kept if is_call_output(item)}
     following: list[Any] = [*kept, USER][1:]
@@ -223,8 +223,8 @@ def test_history_without_orphans_is_valid(items: list[Item]) -> None:
 @given(items=_ITEMS)
 def test_orphans_go_at_once(items: list[Item]) -> None:
     """What was cleaned is clean."""
-    kept = without_orphans(items)
-    assert without_orphans(kept) == kept
+    kept = drop_orphans(items)
+    assert drop_orphans(kept) == kept
 
 
 @pytest.mark.parametrize("with_reasoning", [True, False])
@@ -234,6 +234,6 @@ def test_output_that_is_given_back_is_clean(with_reasoning: bool) -> None:
     sealed = {**REASONING, "id": "rs_1", "status": None}
     items = [sealed, unsealed, {**ANSWER, "id": "msg_1"}, {**call("a"), "id": "fc_1"}]
 
-    back = given_back(items, with_reasoning=with_reasoning)
+    back = replay_output(items, with_reasoning=with_reasoning)
 
     assert back == [*([REASONING] if with_reasoning else []), ANSWER, call("a")]

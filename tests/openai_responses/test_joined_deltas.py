@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from joining import joined
-from openai_responses.loop.response import Turn
+from openai_responses.loop.response import ResponseState
 from openai_responses.transport.stream import (
     Delta,
     ItemAdded,
     StreamEvent,
     Unknown,
     Whole,
-    joined_deltas,
+    join_deltas,
 )
 
 ADDED = [ItemAdded(index, {"type": "message", "id": f"m{index}"}) for index in (0, 1)]
@@ -26,7 +26,7 @@ def test_neighbours_become_one() -> None:
     """Deltas of the same text are joined in order, up to any other event."""
     events: list[StreamEvent] = [ADDED[0], delta("a"), delta("b"), Unknown("x")]
 
-    assert joined_deltas([*events, delta("c")]) == [
+    assert join_deltas([*events, delta("c")]) == [
         ADDED[0],
         delta("ab"),
         Unknown("x"),
@@ -45,8 +45,8 @@ def test_other_texts_stay_apart() -> None:
         Whole("text", 0, 1, "d"),
     ]
 
-    assert joined_deltas(events) == events
-    assert joined_deltas([]) == []
+    assert join_deltas(events) == events
+    assert join_deltas([]) == []
 
 
 _EVENTS = st.lists(
@@ -64,9 +64,9 @@ _EVENTS = st.lists(
 @given(events=_EVENTS)
 def test_turn_says_the_same(events: list[StreamEvent]) -> None:
     """A turn means the same whether its deltas were joined before it or after it."""
-    before, after = Turn(), Turn()
+    before, after = ResponseState(), ResponseState()
 
-    early = [told for event in joined_deltas(events) for told in before.feed(event)]
+    early = [told for event in join_deltas(events) for told in before.feed(event)]
     late = [told for event in events for told in after.feed(event)]
 
     assert joined(early) == joined(late)

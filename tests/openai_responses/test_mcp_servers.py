@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.redaction import redacted
+from openai_responses.redaction import redact
 from openai_responses.requests.mcp_servers import (
     RemoteServers,
     read_servers,
@@ -164,7 +164,7 @@ def test_secrets_are_found_wherever_they_stand(row: Json) -> None:
     secrets = secrets_in_servers(json.dumps([row]))
 
     for line in ("the server said canary-1234", "sent: Bearer canary-1234"):
-        assert "canary-1234" not in redacted(line, secrets)
+        assert "canary-1234" not in redact(line, secrets)
 
 
 def test_no_sentence_holds_a_secret() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses.models.catalog import CATALOG_ROWS
-from openai_responses.models.choice import is_chat_model, listed_ids, newest_models
+from openai_responses.models.choice import is_chat_model, list_ids, newest_models
 
 TODAY = "2026-11-22"
 
@@ -75,10 +75,10 @@ def test_what_a_chat_model_is(name: str, chats: bool) -> None:
 )
 def test_an_answer_without_models(answer: object) -> None:
     """Other servers answer as they like."""
-    assert listed_ids(answer) == []
+    assert list_ids(answer) == []
 
 
 def test_an_answer_with_models() -> None:
     """In the order of the server."""
     rows = [{"id": "gpt-5.2"}, {"id": "gpt-audio"}, {"id": "gpt-5"}]
-    assert listed_ids({"object": "list", "data": rows}) == ["gpt-5.2", "gpt-5"]
+    assert list_ids({"object": "list", "data": rows}) == ["gpt-5.2", "gpt-5"]

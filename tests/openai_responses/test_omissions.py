@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.models.resolve import resolve_model
-from openai_responses.requests.build import Settings, build_request, left_out
+from openai_responses.requests.build import Settings, build_request, dropped_parameters
 
 QUESTION = {
     "type": "message",
@@ -18,7 +18,7 @@ def missing(model: str, **asked: Any) -> list[str]:
     """Return what the request for a model does not hold."""
     body = {"model": f"pipe.{model}", "messages": [], "stream": True, **asked}
     request = build_request(resolve_model(model), "", [QUESTION], body, Settings())
-    return left_out(body, request)
+    return dropped_parameters(body, request)
 
 
 def test_a_plain_chat_misses_nothing() -> None:

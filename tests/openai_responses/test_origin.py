@@ -22,7 +22,7 @@ HERE = Origin("gpt-5.6-sol", "api.openai.com", "ours")
 )
 def test_who_may_read(maker: Origin, readable: bool) -> None:
     """Family, server and account must be the same, as far as they were noted."""
-    assert HERE.may_read(maker) is readable
+    assert HERE.can_decrypt(maker) is readable
 
 
 def test_round_trip() -> None:
@@ -71,7 +71,7 @@ def test_keys_of_one_organisation_read_each_others(
     """Without its name nobody knows whose a key is but the key."""
     made, asked = origin_at("gpt-5.2", maker), origin_at("gpt-5.2", reader)
 
-    assert asked.may_read(made) is readable
+    assert asked.can_decrypt(made) is readable
 
 
 def test_origin_tells_no_key() -> None:

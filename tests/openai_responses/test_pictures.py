@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from openai_responses.items import Item, has_picture, picture_url
-from openai_responses.requests.replay import given_back
+from openai_responses.items import Item, has_image, image_url
+from openai_responses.requests.replay import replay_output
 from run_sample import message, reasoning
 
 DRAWN: Item = {
@@ -28,7 +28,7 @@ DRAWN: Item = {
 )
 def test_address_that_holds_a_picture(given: dict[str, Any], url: str) -> None:
     """Labelled with its format; without one it is the API's usual."""
-    assert picture_url({**DRAWN, **given}) == url
+    assert image_url({**DRAWN, **given}) == url
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_address_that_holds_a_picture(given: dict[str, Any], url: str) -> None:
 )
 def test_what_cannot_be_given_back(given: dict[str, Any]) -> None:
     """No picture, or one that the model does not read."""
-    assert not has_picture({**DRAWN, **given})
+    assert not has_image({**DRAWN, **given})
 
 
 def test_picture_goes_back_at_its_place() -> None:
     """Between the reasoning and the text, in a message without words."""
     output = [reasoning("1"), DRAWN, message("1", "There.")]
 
-    items = given_back(output, with_reasoning=True)
+    items = replay_output(output, with_reasoning=True)
 
     assert [item["type"] for item in items] == ["reasoning", "message", "message"]
     assert items[1] == {
@@ -67,7 +67,7 @@ def test_picture_goes_back_at_its_place() -> None:
 
 def test_picture_that_failed_does_not_go_back() -> None:
     """The API would look it up."""
-    assert given_back([{**DRAWN, "result": None}], with_reasoning=True) == []
+    assert replay_output([{**DRAWN, "result": None}], with_reasoning=True) == []
 
 
 def test_pictures_that_code_made_do_not_go_back() -> None:
@@ -82,6 +82,6 @@ def test_pictures_that_code_made_do_not_go_back() -> None:
         "outputs": [logs, {"type": "image", "url": "data:image/png;base64,AAAA"}],
     }
 
-    (back,) = given_back([code], with_reasoning=True)
+    (back,) = replay_output([code], with_reasoning=True)
 
     assert back["outputs"] == [logs]

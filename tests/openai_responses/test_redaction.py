@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mutations import within
-from openai_responses.redaction import error_place, redacted, redacted_line
+from openai_responses.redaction import describe_exception, redact, redact_line
 
 KEY = "sk-canary-7c1e5f"
 ODD = 'p+ä/"?w d'
@@ -53,7 +53,7 @@ LARGE = 200_000
 )
 def test_what_looks_like_a_secret(text: str, expected: str) -> None:
     """It is replaced, and its name is kept."""
-    assert redacted(text) == expected
+    assert redact(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_looks_like_a_secret(text: str, expected: str) -> None:
 )
 def test_ordinary_text_stays(text: str) -> None:
     """Words that merely resemble a secret are left alone."""
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_every_form_of_a_known_secret(secret: str) -> None:
     ]
 
     for form in forms:
-        assert redacted(f"<{form}>", [secret]) == "<[redacted]>"
+        assert redact(f"<{form}>", [secret]) == "<[redacted]>"
 
 
 @pytest.mark.parametrize("user", ["", "u", "us", "user", "änne"])
@@ -102,7 +102,7 @@ def test_a_known_password_inside_base64(user: str, encode: object) -> None:
     assert callable(encode)
     pair = encode(f"{user}:correct horse??>>".encode()).decode().replace("=", "")
 
-    left = redacted(f"<{pair}>", ["correct horse??>>"])
+    left = redact(f"<{pair}>", ["correct horse??>>"])
 
     assert "[redacted]" in left
     assert len(left.replace("[redacted]", "")) <= len(user) * 2 + 8
@@ -110,18 +110,18 @@ def test_a_known_password_inside_base64(user: str, encode: object) -> None:
 
 def test_the_longest_secret_wins() -> None:
     """A secret that begins like another leaves no tail."""
-    assert redacted("tuesday2024", ["tuesday", "tuesday2024"]) == "[redacted]"
+    assert redact("tuesday2024", ["tuesday", "tuesday2024"]) == "[redacted]"
 
 
 @pytest.mark.parametrize("secret", ["", "a", "abcde", "  abcde  "])
 def test_short_secrets_are_ignored(secret: str) -> None:
     """They would be found in ordinary words."""
-    assert redacted("abcde is a word", [secret]) == "abcde is a word"
+    assert redact("abcde is a word", [secret]) == "abcde is a word"
 
 
 def test_spaces_around_a_secret_do_not_count() -> None:
     """A key that was pasted with a line break is sent without it."""
-    assert redacted("wednesday", [" wednesday\n"]) == "[redacted]"
+    assert redact("wednesday", [" wednesday\n"]) == "[redacted]"
 
 
 PIECES = [
@@ -152,9 +152,9 @@ KNOWN = st.lists(
 @example('Authorization: \\"x', [])
 def test_a_second_time_changes_nothing(text: str, secrets: list[str]) -> None:
     """What was redacted is not redacted again."""
-    once = redacted(text, secrets)
+    once = redact(text, secrets)
 
-    assert redacted(once, secrets) == once
+    assert redact(once, secrets) == once
 
 
 @given(TEXTS, TEXTS, st.sampled_from([KEY, "tuesday afternoon", ODD]))
@@ -162,13 +162,13 @@ def test_a_known_secret_is_gone_wherever_it_stands(
     before: str, after: str, secret: str
 ) -> None:
     """No neighbour protects it."""
-    assert secret not in redacted(f"{before}{secret}{after}", [secret])
+    assert secret not in redact(f"{before}{secret}{after}", [secret])
 
 
 @given(TEXTS)
 def test_a_key_is_gone_wherever_a_word_can_begin(before: str) -> None:
     """Also when nobody told its value."""
-    assert KEY not in redacted(f"{before} {KEY}")
+    assert KEY not in redact(f"{before} {KEY}")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_lot_of_anything_is_read_in_one_pass(piece: str) -> None:
     text = piece * (LARGE // len(piece))
 
     with within(5.0):
-        assert "!" not in redacted(text, ["xxxxxxx!", "a=a=a=!"])
+        assert "!" not in redact(text, ["xxxxxxx!", "a=a=a=!"])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_lot_of_anything_is_read_in_one_pass(piece: str) -> None:
 )
 def test_a_line_of_a_log_is_one_line_of_text(text: str, line: str) -> None:
     """Whoever wrote it: no second line, nothing that a terminal obeys."""
-    assert redacted_line(text, ["key-of-mine"]) == line
+    assert redact_line(text, ["key-of-mine"]) == line
 
 
 def test_of_a_foreign_exception_its_place_is_told() -> None:
@@ -210,8 +210,8 @@ def test_of_a_foreign_exception_its_place_is_told() -> None:
     with pytest.raises(ValueError, match="hunter2") as caught:
         int("hunter2")
 
-    assert error_place(caught.value).startswith("ValueError at line ")
-    assert error_place(caught.value).endswith(
+    assert describe_exception(caught.value).startswith("ValueError at line ")
+    assert describe_exception(caught.value).endswith(
         " in test_of_a_foreign_exception_its_place_is_told"
     )
-    assert error_place(KeyError("hunter2")) == "KeyError at nowhere"
+    assert describe_exception(KeyError("hunter2")) == "KeyError at nowhere"

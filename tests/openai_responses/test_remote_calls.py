@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from openai_responses.items import Item, without_orphans
+from openai_responses.items import Item, drop_orphans
 from openai_responses.requests.replay import (
-    given_back,
+    drop_settled_approvals,
     refused_pair,
     remote_call,
     remote_failed,
     remote_name,
     remote_output,
     remote_pair,
-    settled,
-    with_outputs_beside,
+    reorder_remote_outputs,
+    replay_output,
 )
 
 CALL: Item = {
@@ -135,7 +135,7 @@ def test_ids_that_another_server_makes_up() -> None:
 
 def test_a_later_turn_of_the_run_is_told_so() -> None:
     """What goes back of an output is the pair, in the place of the call."""
-    assert given_back([SAID, CALL, TOOL], with_reasoning=True) == [
+    assert replay_output([SAID, CALL, TOOL], with_reasoning=True) == [
         SAID,
         *remote_pair(CALL),
         TOOL,
@@ -149,28 +149,32 @@ def test_an_answer_that_was_not_acted_on_stays() -> None:
     """The next response acts on it; outputs may stand beside it."""
     for answer in (YES, NO):
         fresh = [REQUEST, TOOL, answer, RAIN]
-        assert settled(fresh) == fresh
+        assert drop_settled_approvals(fresh) == fresh
 
 
 def test_an_approval_goes_when_its_call_is_made() -> None:
     """Without its call the API would make it again."""
     pair = remote_pair({**CALL, "approval_request_id": "mcpr_1"})
 
-    assert settled([SAID, REQUEST, YES, *pair, SAID]) == [SAID, *pair, SAID]
+    assert drop_settled_approvals([SAID, REQUEST, YES, *pair, SAID]) == [
+        SAID,
+        *pair,
+        SAID,
+    ]
 
 
 def test_a_refusal_becomes_a_call_that_failed() -> None:
     """In its place, with the reason that was given."""
-    after = settled([REQUEST, TOOL, NO, RAIN, SAID])
+    after = drop_settled_approvals([REQUEST, TOOL, NO, RAIN, SAID])
 
     assert after == [*refused_pair(REQUEST, "Not today."), TOOL, RAIN, SAID]
-    assert without_orphans(after) == after
+    assert drop_orphans(after) == after
 
 
 def test_a_request_that_nobody_answered_goes() -> None:
     """The API refuses an input that holds one."""
-    assert settled([SAID, REQUEST]) == [SAID]
-    assert settled([REQUEST, TOOL, RAIN]) == [TOOL, RAIN]
+    assert drop_settled_approvals([SAID, REQUEST]) == [SAID]
+    assert drop_settled_approvals([REQUEST, TOOL, RAIN]) == [TOOL, RAIN]
 
 
 def test_old_answers_go_and_new_ones_stay() -> None:
@@ -179,8 +183,10 @@ def test_old_answers_go_and_new_ones_stay() -> None:
     answer = {**YES, "approval_request_id": "mcpr_2"}
     items = [REQUEST, YES, *remote_pair(CALL), second, answer]
 
-    assert settled(items) == [*remote_pair(CALL), second, answer]
-    assert settled(settled(items)) == settled(items)
+    assert drop_settled_approvals(items) == [*remote_pair(CALL), second, answer]
+    assert drop_settled_approvals(
+        drop_settled_approvals(items)
+    ) == drop_settled_approvals(items)
 
 
 # ------------------------------------------------------------- order
@@ -194,7 +200,7 @@ def test_outputs_stand_behind_their_calls() -> None:
     for order in itertools.permutations([*first, *second]):
         calls = [item for item in order if item in (first[0], second[0])]
         if calls == [first[0], second[0]]:
-            assert with_outputs_beside(order) == expected
+            assert reorder_remote_outputs(order) == expected
 
 
 def test_other_calls_keep_the_order_of_the_host() -> None:
@@ -202,4 +208,4 @@ def test_other_calls_keep_the_order_of_the_host() -> None:
     other = {**TOOL, "call_id": "c2"}
     items = [TOOL, other, {**RAIN, "call_id": "c2"}, RAIN]
 
-    assert with_outputs_beside(items) == items
+    assert reorder_remote_outputs(items) == items

@@ -7,7 +7,7 @@ from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
 from openai_responses.items import Item
-from openai_responses.requests.replay import given_back, replayed
+from openai_responses.requests.replay import replay_output, strip_for_replay
 from run_sample import TRANSCRIPTS, ended_items, run_of_transcript
 
 ITEM = TypeAdapter[Any](ResponseInputItemParam)
@@ -34,7 +34,7 @@ CODE: Item = {
 
 def test_search_goes_back_without_what_it_found() -> None:
     """`action.sources` would be refused, as would nulls."""
-    back = replayed(SEARCH)
+    back = strip_for_replay(SEARCH)
 
     assert back["action"] == {"type": "search", "query": "rain"}
     assert back["status"] == "completed"
@@ -42,17 +42,17 @@ def test_search_goes_back_without_what_it_found() -> None:
 
 def test_hosted_items_have_new_ids_that_stay() -> None:
     """Of the same kind, the same however often; two searches are not one."""
-    once, other = replayed(SEARCH), replayed({**SEARCH, "id": "ws_2"})
+    once, other = strip_for_replay(SEARCH), strip_for_replay({**SEARCH, "id": "ws_2"})
 
     assert once["id"].startswith("ws_")
     assert len(once["id"]) <= 64
     assert len({"ws_1", once["id"], other["id"]}) == 3
-    assert replayed(once) == once
+    assert strip_for_replay(once) == once
 
 
 def test_item_without_an_id_gets_none() -> None:
     """Nothing tells what kind of id it would have."""
-    assert "id" not in replayed({**SEARCH, "id": None})
+    assert "id" not in strip_for_replay({**SEARCH, "id": None})
 
 
 def test_approval_keeps_the_id_that_names_it() -> None:
@@ -65,18 +65,20 @@ def test_approval_keeps_the_id_that_names_it() -> None:
         "arguments": "{}",
     }
 
-    assert replayed(request) == request
+    assert strip_for_replay(request) == request
 
 
 def test_nulls_that_have_to_be_there_stay() -> None:
     """Of code that printed nothing."""
-    assert replayed(CODE)["outputs"] is None
+    assert strip_for_replay(CODE)["outputs"] is None
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 def test_what_goes_back_is_what_the_types_take(name: str) -> None:
     """Every item of every transcript."""
-    for item in given_back(ended_items(run_of_transcript(name)), with_reasoning=True):
+    for item in replay_output(
+        ended_items(run_of_transcript(name)), with_reasoning=True
+    ):
         free = {"id": "rs_1"} if item["type"] == "reasoning" else {}
         free |= {"id": "msg_1", "status": "completed"} if "role" in item else {}
         ITEM.validate_python({**free, **item})
@@ -88,4 +90,4 @@ def test_unfinished_search_does_not_go_back() -> None:
 
     searching = {**SEARCH, "status": "searching"}
 
-    assert given_back([searching, picture], with_reasoning=True) == []
+    assert replay_output([searching, picture], with_reasoning=True) == []

@@ -12,7 +12,7 @@ from joining import joined
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import has_encrypted_reasoning
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import Grew, Noted, RunEvent
+from openai_responses.loop.events import Grew, RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
@@ -50,7 +50,7 @@ def background(said: str, stream: bool = True) -> ResponsesRequest:
 
 def told(events: list[RunEvent]) -> list[RunEvent]:
     """Return what was shown of the answer, whatever was noted in between."""
-    return joined([event for event in events if not isinstance(event, Noted)])
+    return joined([event for event in events if not isinstance(event, Status)])
 
 
 def asked_for(requests: list[RecordedRequest]) -> list[str]:
@@ -325,7 +325,7 @@ async def test_stop_between_two_connections(
     request = background("sim:chat,drop=60,halt=70")
     async with aclosing(run(request, simulated(sim), connections, PATIENT)) as events:
         async for event in events:
-            if isinstance(event, Noted):
+            if isinstance(event, Status):
                 break
     await sim.requested(2)
     await sim.all_ended()

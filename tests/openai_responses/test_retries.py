@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses.errors import ApiError, Setback
+from openai_responses.errors import ApiError, Failure
 from openai_responses.loop.recovery import QUOTA_CODES, RetryPolicy, retry_wait
-from openai_responses.transport.connections import read_setback
+from openai_responses.transport.connections import parse_retry_headers
 
 THREE = RetryPolicy(max_retries=3, max_wait=60)
 NOW = 1_795_000_000.0
 
 
-def wait(setback: Setback, attempt: int = 0, policy: RetryPolicy = THREE) -> object:
+def wait(setback: Failure, attempt: int = 0, policy: RetryPolicy = THREE) -> object:
     """The wait without jitter."""
     return retry_wait(policy, attempt, setback, 0.0)
 
@@ -20,18 +20,18 @@ def wait(setback: Setback, attempt: int = 0, policy: RetryPolicy = THREE) -> obj
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 520, 524])
 def test_a_passing_trouble_is_waited_for(status: int) -> None:
     """The server may be better in half a second."""
-    assert wait(Setback(status)) == 0.5
+    assert wait(Failure(status)) == 0.5
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 def test_what_will_not_change_is_not_tried_again(status: int) -> None:
     """The same request gets the same refusal."""
-    assert wait(Setback(status)) is None
+    assert wait(Failure(status)) is None
 
 
 def test_no_answer_at_all_is_tried_again() -> None:
     """A refused connection or a timeout carries no status."""
-    assert wait(Setback()) == 0.5
+    assert wait(Failure()) == 0.5
 
 
 @pytest.mark.parametrize("code", [*sorted(QUOTA_CODES), "team_spend_limit_exceeded"])
@@ -39,13 +39,13 @@ def test_no_answer_at_all_is_tried_again() -> None:
 def test_a_used_up_quota_is_never_tried_again(code: str, as_type: bool) -> None:
     """Not even when the server says so."""
     error = ApiError(type=code) if as_type and code in QUOTA_CODES else ApiError(code)
-    assert wait(Setback(429, error, after=1, wanted=True)) is None
+    assert wait(Failure(429, error, retry_after=1, should_retry=True)) is None
 
 
 def test_the_servers_wish_overrides_the_status() -> None:
     """`x-should-retry` counts both ways."""
-    assert wait(Setback(400, wanted=True)) == 0.5
-    assert wait(Setback(503, wanted=False)) is None
+    assert wait(Failure(400, should_retry=True)) == 0.5
+    assert wait(Failure(503, should_retry=False)) is None
 
 
 @pytest.mark.parametrize(
@@ -59,21 +59,21 @@ def test_the_servers_wish_overrides_the_status() -> None:
 )
 def test_an_error_as_the_only_event(code: str, again: bool) -> None:
     """A stream that begins with an error is judged by its code."""
-    assert (wait(Setback(200, ApiError(code))) is not None) is again
+    assert (wait(Failure(200, ApiError(code))) is not None) is again
 
 
 def test_the_waits_grow_to_eight_seconds() -> None:
     """Doubling from half a second, less up to a quarter."""
     many = RetryPolicy(max_retries=10, max_wait=60)
-    waits = [wait(Setback(500), attempt, many) for attempt in range(6)]
+    waits = [wait(Failure(500), attempt, many) for attempt in range(6)]
     assert waits == [0.5, 1, 2, 4, 8, 8]
-    assert retry_wait(many, 1, Setback(500), 1.0) == 0.75
+    assert retry_wait(many, 1, Failure(500), 1.0) == 0.75
 
 
 def test_the_number_of_retries_is_limited() -> None:
     """None means none."""
-    assert wait(Setback(500), 3) is None
-    assert wait(Setback(500), 0, RetryPolicy(0)) is None
+    assert wait(Failure(500), 3) is None
+    assert wait(Failure(500), 0, RetryPolicy(0)) is None
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_the_number_of_retries_is_limited() -> None:
 def test_what_the_server_asks_for(headers: dict[str, str], after: float | None) -> None:
     """Milliseconds, seconds or a date; nonsense is no wish."""
     now = 1_794_920_800.0
-    assert read_setback(429, ApiError(), headers, now).after == after
+    assert parse_retry_headers(429, ApiError(), headers, now).retry_after == after
 
 
 def test_a_wait_above_the_limit_means_no_retry() -> None:
     """Nobody looks at a chat for ten minutes."""
-    assert wait(Setback(429, after=60.0)) == 60.0
-    assert wait(Setback(429, after=60.1)) is None
+    assert wait(Failure(429, retry_after=60.0)) == 60.0
+    assert wait(Failure(429, retry_after=60.1)) is None
 
 
 @given(
@@ -114,6 +114,6 @@ def test_any_header_gives_a_bounded_wait(
     headers: dict[str, str], status: int, jitter: float
 ) -> None:
     """Whatever a server sends, the wait is within the limit or there is none."""
-    setback = read_setback(status, ApiError(), headers, NOW)
+    setback = parse_retry_headers(status, ApiError(), headers, NOW)
     found = retry_wait(THREE, 0, setback, jitter)
     assert found is None or 0 <= found <= 60

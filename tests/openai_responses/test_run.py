@@ -15,7 +15,7 @@ from joining import joined
 from openai_responses.endings import COMPLETED, CUT, EndingKind
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import Grew, RunEnded, RunEvent, Trace, TurnEnded
+from openai_responses.loop.events import Grew, ResponseDone, RunDone, RunEvent, Trace
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
@@ -66,7 +66,7 @@ async def test_stream(connections: Connections) -> None:
     usage = Usage(30, 12, 42, 20, 4, 5)
     output = tuple(wire.items_of(HELLO))
     trace = Trace(model="gpt-5.6-sol", status=200)
-    assert end_of(events) == RunEnded(COMPLETED, usage, usage, output, trace)
+    assert end_of(events) == RunDone(COMPLETED, usage, usage, output, trace)
 
 
 async def test_stream_byte_by_byte(connections: Connections) -> None:
@@ -223,7 +223,7 @@ async def test_cut_stream(connections: Connections, answer: Any) -> None:
         "1 text 0: Hello",
         "run cut",
     ]
-    assert end_of(events) == RunEnded(
+    assert end_of(events) == RunDone(
         CUT, None, None, tuple(wire.items_of(first)), Trace(status=200)
     )
 
@@ -463,4 +463,4 @@ async def test_long_answer_of_the_simulator(
     shown = [e for e in events if isinstance(e, Grew) and e.kind == "text"]
     assert len("".join(event.text for event in shown).split()) == 2000
     assert len(shown) < 1000
-    assert any(isinstance(event, TurnEnded) for event in events)
+    assert any(isinstance(event, ResponseDone) for event in events)

@@ -7,16 +7,16 @@ import pytest
 
 from openai_responses.items import Item
 from openai_responses.loop.events import (
-    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
     RunEvent,
+    ToolOutput,
 )
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Approver, Toolset
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import given_back, refused_pair, remote_pair
+from openai_responses.requests.replay import refused_pair, remote_pair, replay_output
 from openai_responses.transport.connections import Connections
 from runs import asking, end_of, limits, simulated
 from simulator import Simulator
@@ -74,7 +74,7 @@ async def events_of(
     told = [event async for event in events]
     output = end_of(told).output
     for event in told:
-        if isinstance(event, ItemEnded | CallAnswered):
+        if isinstance(event, ItemEnded | ToolOutput):
             assert output[event.index] == event.item
     return told
 
@@ -93,7 +93,7 @@ def received(sim: Simulator, place: int) -> list[Item]:
     """What one of the responses said, as a later request gives it back."""
     response = sim.requests[place].response
     assert response is not None
-    return given_back(response["output"], with_reasoning=True)
+    return replay_output(response["output"], with_reasoning=True)
 
 
 def request_in(items: list[Item], place: int = 0) -> Item:
@@ -130,7 +130,7 @@ async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) 
     assert second == [*first, *asked, answer_to(request_in(asked))]
     assert said(events) == "1 of the calls were made. It said: 12:00."
     assert not end_of(events).ending.is_failure
-    assert not [event for event in events if isinstance(event, CallAnswered)]
+    assert not [event for event in events if isinstance(event, ToolOutput)]
 
 
 async def test_a_call_that_is_not_allowed(
@@ -144,7 +144,7 @@ async def test_a_call_that_is_not_allowed(
     assert inputs(sim)[1][-1] == answer_to(request_in(asked), NO)
     assert said(events) == "0 of the calls were made. I go on without."
     call, output = refused_pair(request_in(asked), NO)
-    [answered] = [event for event in events if isinstance(event, CallAnswered)]
+    [answered] = [event for event in events if isinstance(event, ToolOutput)]
     assert answered.failed
     assert answered.item == output
     begun, ended = (

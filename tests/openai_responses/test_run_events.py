@@ -9,9 +9,9 @@ from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
-    RunEnded,
+    ResponseDone,
+    RunDone,
     RunEvent,
-    TurnEnded,
 )
 
 START = ItemStarted(0, {"type": "message"})
@@ -47,9 +47,9 @@ def test_other_events_stay() -> None:
     events: list[RunEvent] = [
         START,
         START,
-        TurnEnded("a", "completed", None),
-        TurnEnded("a", "completed", None),
-        RunEnded(COMPLETED),
+        ResponseDone("a", "completed", None),
+        ResponseDone("a", "completed", None),
+        RunDone(COMPLETED),
     ]
     assert joined(events) == events
     assert joined(iter(())) == []

@@ -12,21 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wire_events as wire
-from openai_responses.items import Item, is_call, is_call_output, without_orphans
+from openai_responses.items import Item, drop_orphans, is_call, is_call_output
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import (
-    CallAnswered,
     Grew,
     ItemEnded,
-    RunEnded,
+    ResponseDone,
+    RunDone,
     RunEvent,
-    TurnEnded,
+    ToolOutput,
 )
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Approval, Approver, CallLimits, Toolset
 from openai_responses.models.usage import add_usage
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import given_back
+from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from run_log import log_of
 from runs import asking, end_of, limits, simulated
@@ -75,14 +75,14 @@ async def events_of(
     told = [event async for event in events]
     output = end_of(told).output
     for event in told:
-        if isinstance(event, ItemEnded | CallAnswered):
+        if isinstance(event, ItemEnded | ToolOutput):
             assert output[event.index] == event.item
     return told
 
 
-def answers(events: list[RunEvent]) -> list[CallAnswered]:
+def answers(events: list[RunEvent]) -> list[ToolOutput]:
     """What was told of calls that got their output."""
-    return [event for event in events if isinstance(event, CallAnswered)]
+    return [event for event in events if isinstance(event, ToolOutput)]
 
 
 def outputs(events: list[RunEvent]) -> list[Any]:
@@ -106,7 +106,7 @@ def assert_prefixes(sim: Simulator, *, with_reasoning: bool = True) -> None:
     """Each request begins with the one before and what came of it; only that grows."""
     bodies = [one.body for one in sim.requests]
     for place, (before, after) in enumerate(pairwise(bodies)):
-        back = given_back(received(sim, place), with_reasoning=with_reasoning)
+        back = replay_output(received(sim, place), with_reasoning=with_reasoning)
         expected = [*before["input"], *back]
         assert after["input"][: len(expected)] == expected
         rest = after["input"][len(expected) :]
@@ -117,7 +117,7 @@ def assert_prefixes(sim: Simulator, *, with_reasoning: bool = True) -> None:
             assert after.get(key) == before.get(key)
 
 
-def assert_all_answered(ended: RunEnded) -> None:
+def assert_all_answered(ended: RunDone) -> None:
     """Each call of a run has one output, behind it, of its kind."""
     calls = [item["call_id"] for item in ended.output if is_call(item)]
     given = [item["call_id"] for item in ended.output if is_call_output(item)]
@@ -300,7 +300,7 @@ async def test_usage_is_added_up_and_the_last_turns_is_known(
         connections, sim, offering("sim:tool-twice"), Toolset(MemoryTools())
     )
 
-    each = [event.usage for event in events if isinstance(event, TurnEnded)]
+    each = [event.usage for event in events if isinstance(event, ResponseDone)]
     assert len(each) == 3
     ended = end_of(events)
     assert ended.usage == add_usage(add_usage(each[0], each[1]), each[2])
@@ -498,7 +498,7 @@ async def test_total_limit_counts_neither_tools_nor_people(whose: str) -> None:
         connections = Connections()
         toolset = Toolset(
             MemoryTools(get_weather=look),
-            Approver(otherwise="ask", ask=ask),
+            Approver(default_rule="ask", ask=ask),
             CallLimits(seconds=1e6, batch_seconds=1e6),
         )
         async with Simulator() as sim:
@@ -568,7 +568,7 @@ async def test_abandoned_run_cancels_its_tools(
     )
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, CallAnswered):
+            if isinstance(event, ToolOutput):
                 assert len(tool_tasks()) == 1
                 break
 
@@ -592,7 +592,7 @@ async def test_time_to_approve_counts_in_no_limit(
 
     tools = MemoryTools()
     within = CallLimits(seconds=0.05, batch_seconds=0.05)
-    toolset = Toolset(tools, Approver(otherwise="ask", ask=ask), within)
+    toolset = Toolset(tools, Approver(default_rule="ask", ask=ask), within)
     task = asyncio.create_task(
         events_of(connections, sim, offering("sim:tool"), toolset)
     )
@@ -645,7 +645,7 @@ class Story:
             return self.yes
 
         within = CallLimits(2, 0.02, self.batch_seconds)
-        approver = Approver(otherwise=self.rule, ask=ask)
+        approver = Approver(default_rule=self.rule, ask=ask)
         return Toolset(
             tools,
             approver,
@@ -688,7 +688,7 @@ async def test_every_call_is_answered_on_every_path_out(story: Story) -> None:
     await connections.close()
 
     assert len(tools.called) <= story.most_calls
-    if events and isinstance(events[-1], RunEnded):
+    if events and isinstance(events[-1], RunDone):
         assert_all_answered(end_of(events))
     else:
         assert story.stops_after is not None
@@ -713,10 +713,10 @@ async def assert_goes_on(
     events: list[RunEvent],
 ) -> None:
     """The next turn, built from what was told of this one, is accepted."""
-    told = [e.item for e in events if isinstance(e, ItemEnded | CallAnswered)]
+    told = [e.item for e in events if isinstance(e, ItemEnded | ToolOutput)]
     asked = {"role": "user", "content": "sim:chat go on"}
-    items = [*request.input, *given_back(told, with_reasoning=True)]
-    after = request.model_copy(update={"input": [*without_orphans(items), asked]})
+    items = [*request.input, *replay_output(told, with_reasoning=True)]
+    after = request.model_copy(update={"input": [*drop_orphans(items), asked]})
 
     ended = end_of(
         [event async for event in run(after, simulated(sim), connections, limits())]

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from openai_responses.loop.arguments import argument_complaint, without_nulls
+from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.requests.json_schema import strict_schema
 from schema_strategies import VALUES, Schema, garbage, schemas, values
 from simulator.refusals import Refusal
@@ -146,10 +146,10 @@ def test_a_schema_may_refer_to_itself() -> None:
     many = made["properties"]["more"]["anyOf"][0]
     assert many == {"type": "array", "items": {"$ref": "#"}}
     arguments = {"x": "1", "more": [{"x": "2", "more": None}]}
-    assert argument_complaint(arguments, tree) is None
-    assert without_nulls(arguments, tree) == {"x": "1", "more": [{"x": "2"}]}
+    assert argument_error(arguments, tree) is None
+    assert drop_optional_nulls(arguments, tree) == {"x": "1", "more": [{"x": "2"}]}
     deep = {"x": "1", "more": [{"x": 2}]}
-    assert argument_complaint(deep, tree) == "The argument more[0].x must be string."
+    assert argument_error(deep, tree) == "The argument more[0].x must be string."
 
 
 def test_definitions_that_would_share_a_name() -> None:
@@ -252,9 +252,9 @@ def test_any_schema(schema: Schema, value: Any) -> None:
     """Whatever is called a schema gives an answer; a strict one is strict."""
     before = copy.deepcopy(schema)
     made = strict_schema(schema)
-    argument_complaint(value, schema)
+    argument_error(value, schema)
     if isinstance(value, dict):
-        without_nulls(value, schema)
+        drop_optional_nulls(value, schema)
 
     assert schema == before
     assert made is None or broken_rules(made) == []
@@ -272,7 +272,7 @@ def test_arguments_of_strict_schemas(data: st.DataObject) -> None:
     arguments = data.draw(values(made, made))
     assume(Draft202012Validator(made).is_valid(arguments))
 
-    cleaned = without_nulls(arguments, schema)
+    cleaned = drop_optional_nulls(arguments, schema)
 
     assert [
         error.message for error in Draft202012Validator(schema).iter_errors(cleaned)

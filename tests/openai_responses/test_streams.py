@@ -14,7 +14,7 @@ from openai_responses.endings import Ending
 from openai_responses.errors import MalformedEvent
 from openai_responses.items import Item, item_texts
 from openai_responses.loop.events import Grew, ItemEnded, ItemStarted, RunEvent
-from openai_responses.loop.response import Turn
+from openai_responses.loop.response import ResponseState
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
     EventStreamDecoder,
@@ -43,7 +43,7 @@ class Replayed:
 
 def replay(chunks: Iterable[bytes]) -> Replayed:
     """Feed the chunks of a body to a decoder and a turn, as a run does."""
-    decoder, turn = EventStreamDecoder(), Turn()
+    decoder, turn = EventStreamDecoder(), ResponseState()
     events: list[RunEvent] = []
     broken = False
     try:
@@ -139,7 +139,7 @@ def test_json_answer(path: Path) -> None:
     streamed = replay([path.read_bytes()])
     snapshot = last_snapshot(path)
     assert snapshot
-    turn = Turn()
+    turn = ResponseState()
     events = turn.feed(snapshot)
     assert without_status(turn.output) == without_status(streamed.output)
     assert (turn.ending, turn.usage) == (streamed.ending, streamed.usage)
@@ -197,7 +197,7 @@ def test_endings(name: str) -> None:
 def test_a_resumed_stream() -> None:
     """A stream that broke, and the rest of it, come to what a whole one comes to."""
     name = "background-drop.sse"
-    turn, events = Turn(), list[RunEvent]()
+    turn, events = ResponseState(), list[RunEvent]()
     for path in (FOLDER / name, FOLDER / "resumed" / name):
         for event in EventStreamDecoder().feed(path.read_bytes()):
             events += turn.feed(parse_event(event))

@@ -14,7 +14,7 @@ from openai_responses.items import Item
 from openai_responses.requests.json_schema import open_schema
 from openai_responses.requests.tools import (
     ToolNames,
-    merged_tools,
+    merge_tools,
     responses_tool_choice,
     responses_tools,
 )
@@ -173,48 +173,48 @@ def test_merged_tools() -> None:
     files: Item = {"type": "mcp", "server_label": "files"}
     mails: Item = {"type": "mcp", "server_label": "mails"}
 
-    assert merged_tools([one, search], [files, mails], [better, two]) == [
+    assert merge_tools([one, search], [files, mails], [better, two]) == [
         *[two, better, files, mails]
     ]
-    assert merged_tools() == []
+    assert merge_tools() == []
 
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=5))
 def test_names(names: list[str]) -> None:
     """Each is sent as the API allows it, differs from the others, and is found again."""
-    sent = [ToolNames(tuple(names)).sent(name) for name in names]
+    sent = [ToolNames(tuple(names)).sent_name(name) for name in names]
 
     assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in sent)
     assert len({*sent}) == len(names)
-    assert [ToolNames(tuple(names)).original(name) for name in sent] == names
+    assert [ToolNames(tuple(names)).own_name(name) for name in sent] == names
 
 
 def test_names_are_stable() -> None:
     """What a name becomes does not hang on the other tools; a good one stays."""
     alone, among = ToolNames(("a.b",)), ToolNames(("x", "ä" * 80, "a.b"))
 
-    assert alone.sent("a.b") == among.sent("a.b")
-    assert re.fullmatch(r"a_b_[0-9a-f]{12}", alone.sent("a.b"))
-    assert among.sent("x") == "x"
-    assert among.original("unknown") == "unknown"
+    assert alone.sent_name("a.b") == among.sent_name("a.b")
+    assert re.fullmatch(r"a_b_[0-9a-f]{12}", alone.sent_name("a.b"))
+    assert among.sent_name("x") == "x"
+    assert among.own_name("unknown") == "unknown"
 
 
 def test_names_that_collide() -> None:
     """A tool whose own name is what another one's would become keeps it."""
-    taken = ToolNames(("a.b",)).sent("a.b")
+    taken = ToolNames(("a.b",)).sent_name("a.b")
     names = ToolNames(("a.b", taken))
 
-    assert names.sent(taken) == taken
-    assert names.sent("a.b") != taken
-    assert names.original(names.sent("a.b")) == "a.b"
+    assert names.sent_name(taken) == taken
+    assert names.sent_name("a.b") != taken
+    assert names.own_name(names.sent_name("a.b")) == "a.b"
 
 
 def test_tools_with_sent_names() -> None:
     """Functions and custom tools are renamed; the others have no name of ours."""
     names = ToolNames(("a.b",))
     search = {"type": "web_search"}
-    tools = names.sent_tools([{"type": "function", "name": "a.b"}, search])
-    assert tools == [{"type": "function", "name": names.sent("a.b")}, search]
+    tools = names.rename_tools([{"type": "function", "name": "a.b"}, search])
+    assert tools == [{"type": "function", "name": names.sent_name("a.b")}, search]
 
 
 TOOLS: list[Item] = [
@@ -299,8 +299,8 @@ def test_choice_of_nothing(choice: object) -> None:
 def test_choice_by_a_forbidden_name() -> None:
     """A tool is chosen by its own name, and asked for by the one that is sent."""
     names = ToolNames(("a.b",))
-    tools = names.sent_tools([{"type": "function", "name": "a.b"}])
-    expected = {"type": "function", "name": names.sent("a.b")}
+    tools = names.rename_tools([{"type": "function", "name": "a.b"}])
+    expected = {"type": "function", "name": names.sent_name("a.b")}
 
     assert responses_tool_choice("a.b", tools, names=names) == expected
     nested = {"type": "function", "function": {"name": "a.b"}}

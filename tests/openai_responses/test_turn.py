@@ -14,22 +14,22 @@ from openai_responses.loop.events import (
     ItemEnded,
     ItemStarted,
     Pictured,
+    ResponseDone,
     RunEvent,
-    TurnEnded,
 )
-from openai_responses.loop.response import Turn
+from openai_responses.loop.response import ResponseState
 from openai_responses.models.usage import Usage
 from run_log import log_of
 
 
-def told(turn: Turn, *events: wire.Event) -> list[RunEvent]:
+def told(turn: ResponseState, *events: wire.Event) -> list[RunEvent]:
     """Return what a turn reports for these events, one after the other."""
     return [told for event in events for told in turn.feed(wire.parsed(event))]
 
 
 def log(*events: wire.Event) -> list[str]:
     """Return what a fresh turn reports, as lines."""
-    return log_of(told(Turn(), *events))
+    return log_of(told(ResponseState(), *events))
 
 
 def test_text() -> None:
@@ -71,7 +71,7 @@ def test_raw_reasoning() -> None:
 
 def test_encrypted_content_of_the_end() -> None:
     """It is taken from the item that ended, not from the one announced."""
-    turn = Turn()
+    turn = ResponseState()
     begun, ended = told(turn, *wire.reasoning(sealed="all of it"))
     assert isinstance(begun, ItemStarted)
     assert begun.item["encrypted_content"] == "all"
@@ -82,7 +82,7 @@ def test_encrypted_content_of_the_end() -> None:
 
 def test_encrypted_content_of_the_snapshot_is_not_taken() -> None:
     """An item that ended is not replaced by what the last snapshot says of it."""
-    turn = Turn()
+    turn = ResponseState()
     other = wire.reasoning_item(sealed="another")
     told(turn, *wire.reasoning(sealed="all of it"), wire.completed(other))
     assert [item["encrypted_content"] for item in turn.output] == ["all of it"]
@@ -91,7 +91,7 @@ def test_encrypted_content_of_the_snapshot_is_not_taken() -> None:
 def test_ended_items_are_the_wires_own() -> None:
     """What nobody knows of an item is kept, in its order."""
     item: Item = {"zeta": None, "type": "program", "alpha": {"b": [1]}, "id": "x"}
-    turn = Turn()
+    turn = ResponseState()
     told(turn, wire.done(item))
     assert turn.output == [item]
     assert list(turn.output[0]) == ["zeta", "type", "alpha", "id"]
@@ -130,7 +130,7 @@ def test_text_without_deltas() -> None:
 @pytest.mark.parametrize("whole", ["Goodbye", "Hell", ""])
 def test_contradicting_delta(whole: str) -> None:
     """The whole text counts; what was shown is not shown again."""
-    turn = Turn()
+    turn = ResponseState()
     item = wire.message_item(whole)
     events = told(
         turn,
@@ -180,7 +180,7 @@ def test_interleaved_calls() -> None:
     """Parallel calls grow side by side, each with its own arguments."""
     one = wire.function_call("look", '{"a":', "1}", at=0)
     two = wire.function_call("find", '{"b":', "2}", at=1)
-    turn = Turn()
+    turn = ResponseState()
     events = told(
         turn, *(event for pair in zip(one, two, strict=True) for event in pair)
     )
@@ -224,7 +224,7 @@ def test_citations_and_sketches_of_an_open_item_are_told() -> None:
         "output_format": "png",
     }
     item = wire.message_item("Rain.")
-    turn = Turn(7)
+    turn = ResponseState(7)
 
     assert told(turn, cited, drawn) == []
     assert told(turn, wire.added(item), cited, drawn)[1:] == [
@@ -255,7 +255,7 @@ def test_texts_of_hosted_items_grow(kind: str, field: str, item_kind: str) -> No
 def test_call_that_grows_before_it_is_announced() -> None:
     """Nothing is shown without a name, and nothing is lost."""
     announced, first, *rest = wire.function_call("look", '{"a":', "1}")
-    turn = Turn()
+    turn = ResponseState()
     assert told(turn, first) == []
     events = told(turn, announced, *rest)
     assert log_of(events)[:3] == [
@@ -291,18 +291,18 @@ def test_call_that_is_never_announced(end: Any) -> None:
 )
 def test_message_that_is_never_announced(events: wire.Events, shown: list[str]) -> None:
     """What it said is shown at the end, as a message."""
-    turn = Turn()
+    turn = ResponseState()
     assert told(turn, *events) == []
     started, *grown, ended = told(turn, wire.completed())
     assert log_of([started]) == ["0 started message"]
     assert [event.text for event in grown if isinstance(event, Grew)] == shown
-    assert isinstance(ended, TurnEnded)
+    assert isinstance(ended, ResponseDone)
     assert turn.output == []
 
 
 def test_message_that_is_never_announced_in_a_cut_stream() -> None:
     """`close` shows it when no last event comes, once."""
-    turn = Turn()
+    turn = ResponseState()
     told(turn, wire.text_delta("Hello", at=2))
     assert log_of(turn.close()) == ["2 started message", "2 text 0: Hello"]
     assert turn.close() == []
@@ -310,14 +310,14 @@ def test_message_that_is_never_announced_in_a_cut_stream() -> None:
 
 def test_call_without_a_name_is_not_shown() -> None:
     """Arguments alone are no call."""
-    turn = Turn()
+    turn = ResponseState()
     told(turn, wire.function_call("look", "{}")[1])
     assert turn.close() == []
 
 
 def test_events_that_mean_nothing() -> None:
     """Keepalive, progress and events of tomorrow say nothing."""
-    turn = Turn()
+    turn = ResponseState()
     names = ("keepalive", "response.in_progress", "response.aura.delta")
     assert told(turn, wire.created(), *({"type": name} for name in names)) == []
     assert (turn.ending, turn.usage, turn.output) == (None, None, [])
@@ -338,19 +338,19 @@ def test_refusal() -> None:
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
 def test_incomplete(reason: str) -> None:
     """The reason is the ending's code; what arrived stays."""
-    turn = Turn()
+    turn = ResponseState()
     ended = wire.ended("incomplete", incomplete_details={"reason": reason})
     events = told(turn, *wire.message("Hel"), ended)
     assert turn.ending
     assert (turn.ending.kind, turn.ending.code) == ("incomplete", reason)
-    assert events[-1] == TurnEnded("resp_1", "incomplete", turn.usage)
+    assert events[-1] == ResponseDone("resp_1", "incomplete", turn.usage)
     assert len(turn.output) == 1
 
 
 @pytest.mark.parametrize("details", [None, {}, {"reason": None}, {"reason": 7}, "x"])
 def test_incomplete_without_a_reason(details: object) -> None:
     """There is a sentence all the same."""
-    turn = Turn()
+    turn = ResponseState()
     told(turn, wire.ended("incomplete", incomplete_details=details))
     assert turn.ending
     assert turn.ending.code is None
@@ -359,7 +359,7 @@ def test_incomplete_without_a_reason(details: object) -> None:
 
 def test_failed() -> None:
     """A failed response tells its cause, and what it used."""
-    turn = Turn()
+    turn = ResponseState()
     error = {"code": "server_error", "message": "Sorry!"}
     lines = log_of(
         told(turn, *wire.message("Hel")[:3], wire.ended("failed", error=error))
@@ -373,7 +373,7 @@ def test_failed() -> None:
 @pytest.mark.parametrize("shape", [wire.error_flat, wire.error_nested])
 def test_error(shape: Any) -> None:
     """Both shapes end the turn alike, without a response."""
-    turn = Turn()
+    turn = ResponseState()
     lines = log_of(told(turn, *wire.message("Hel")[:3], shape("server_error")))
     assert lines == ["0 started message", "0 text 0: Hel"]
     assert turn.ending
@@ -383,7 +383,7 @@ def test_error(shape: Any) -> None:
 
 def test_items_of_the_snapshot_alone() -> None:
     """Items that were never sent as done are taken from the last snapshot."""
-    turn = Turn()
+    turn = ResponseState()
     call = wire.call_item("look", "{}", at=1)
     events = told(
         turn,
@@ -405,23 +405,23 @@ def test_items_of_the_snapshot_alone() -> None:
 @pytest.mark.parametrize("output", [None, "text", {}, [None, "x", 1]])
 def test_snapshot_of_another_server(output: object) -> None:
     """An output that is none costs nothing."""
-    turn = Turn()
+    turn = ResponseState()
     told(turn, {"type": "response.completed", "response": {"output": output}})
     assert (turn.ending, turn.output, turn.usage) == (COMPLETED, [], None)
 
 
 def test_usage() -> None:
     """It is read from the last snapshot."""
-    turn = Turn()
+    turn = ResponseState()
     *_, ended = told(turn, wire.completed())
     assert turn.usage == Usage(30, 12, 42, 20, 4, 5)
-    assert ended == TurnEnded("resp_1", "completed", turn.usage)
+    assert ended == ResponseDone("resp_1", "completed", turn.usage)
 
 
 @pytest.mark.parametrize("index", [-1, 7, 10**30])
 def test_odd_indexes(index: int) -> None:
     """Places that no list has are places all the same."""
-    turn = Turn()
+    turn = ResponseState()
     lines = log_of(told(turn, *wire.message("Hi", at=index)))
     assert lines == [
         f"{index} started message",
@@ -433,14 +433,16 @@ def test_odd_indexes(index: int) -> None:
 
 def test_output_in_the_order_of_the_api() -> None:
     """Items that end out of order are put in order."""
-    turn = Turn()
+    turn = ResponseState()
     told(turn, *wire.message("b", at=1), *wire.message("a", at=0))
     assert [item["id"] for item in turn.output] == ["msg_0", "msg_1"]
 
 
 def test_indexes_go_on_after_earlier_turns() -> None:
     """A later turn counts from where the one before it stopped."""
-    events = told(Turn(first_index=5), *wire.whole_stream(wire.message("Hi", at=0)))
+    events = told(
+        ResponseState(first_index=5), *wire.whole_stream(wire.message("Hi", at=0))
+    )
     assert log_of(events)[:3] == [
         "5 started message",
         "5 text 0: Hi",
@@ -452,7 +454,7 @@ def test_indexes_go_on_after_earlier_turns() -> None:
 def test_events_of_an_ended_item(late: int) -> None:
     """An item that ended neither grows nor starts again."""
     events = wire.message("Hello")
-    turn = Turn()
+    turn = ResponseState()
     told(turn, *events)
     assert told(turn, events[late]) == []
     assert len(turn.output) == 1
@@ -475,7 +477,7 @@ def test_item_announced_twice() -> None:
 )
 def test_events_after_the_end(last: wire.Event) -> None:
     """What follows the end of the response changes nothing, not even its ending."""
-    turn = Turn()
+    turn = ResponseState()
     told(turn, *wire.message("Hello"), last)
     ending, usage = turn.ending, turn.usage
     late = [*wire.message("More", at=1), wire.completed(), wire.error_nested("late")]
@@ -487,7 +489,7 @@ def test_events_after_the_end(last: wire.Event) -> None:
 @pytest.mark.parametrize("error", [wire.error_flat("odd"), wire.error_nested("odd")])
 def test_error_as_the_only_event(error: wire.Event) -> None:
     """It is a refusal of the request; after another event it is an ending alone."""
-    turn, later = Turn(), Turn()
+    turn, later = ResponseState(), ResponseState()
     told(turn, error)
     told(later, wire.created(), error)
     assert turn.refusal
@@ -507,7 +509,7 @@ STREAM = wire.whole_stream(
 
 def test_json_answer_is_the_last_snapshot() -> None:
     """An answer that was not streamed gives the same items and the same texts."""
-    streamed, whole = Turn(), Turn()
+    streamed, whole = ResponseState(), ResponseState()
     from_stream = joined(told(streamed, *STREAM))
     from_json = told(whole, STREAM[-1])
     assert whole.output == streamed.output
@@ -558,7 +560,7 @@ def test_what_the_api_left_out_is_counted(
     told_by_api: Any, counted: dict[str, int]
 ) -> None:
     """By its reasons, in the API's own words and no others."""
-    turn = Turn()
+    turn = ResponseState()
     [*_, end] = wire.whole_stream(wire.message("Hi"))
     end["response"]["input_transformations"] = told_by_api
 

@@ -8,15 +8,15 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
     Attachment,
-    asked_place,
+    add_parts,
     attachments_by_place,
+    check_input_size,
     part_or_note,
+    question_index,
     read_attachments,
-    refuse_too_much,
-    with_parts,
-    with_readable_images,
+    resolve_images,
 )
-from owui_chat.messages import Answered, Said, Stretch
+from owui_chat.messages import AssistantText, ChatPart, UserMessage
 from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]
@@ -33,16 +33,16 @@ def image(url: str, detail: str = "auto") -> Item:
     return {"type": "input_image", "detail": detail, "image_url": url}
 
 
-def said(*parts: Item, role: str = "user") -> Said:
+def said(*parts: Item, role: str = "user") -> UserMessage:
     """A message of the user."""
-    return Said({"type": "message", "role": role, "content": [*parts]})
+    return UserMessage({"type": "message", "role": role, "content": [*parts]})
 
 
-def chat_of(count: int) -> list[Stretch]:
+def chat_of(count: int) -> list[ChatPart]:
     """Questions with answers between them."""
-    stretches: list[Stretch] = []
+    stretches: list[ChatPart] = []
     for n in range(count):
-        stretches += [said(text(f"q{n}")), Answered(f"a{n}")]
+        stretches += [said(text(f"q{n}")), AssistantText(f"a{n}")]
     return stretches[:-1]
 
 
@@ -133,7 +133,7 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
 
     assert names(several) == {0: ["a.pdf"], 2: ["b.pdf"]}
     assert names(one) == {0: ["a.pdf", "b.pdf"]}
-    assert attachments_by_place([Answered("x")], {}, metadata) == {}
+    assert attachments_by_place([AssistantText("x")], {}, metadata) == {}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_parts_stand_in_front() -> None:
     """What the host writes behind them may change from turn to turn."""
     before = said(text("Why?"))
 
-    after = with_parts(before, [text("file")])
+    after = add_parts(before, [text("file")])
 
     assert after == said(text("file"), text("Why?"))
     assert before == said(text("Why?"))
@@ -182,25 +182,25 @@ def test_parts_stand_in_front() -> None:
 def test_readable_pictures_stay() -> None:
     """With their detail, and a label that is right."""
     jpeg = data_url(JPEG, "image/png")
-    stretches: list[Stretch] = [
+    stretches: list[ChatPart] = [
         said(text("?"), image(PIXEL, "low"), image(jpeg)),
-        Answered("!"),
+        AssistantText("!"),
     ]
 
-    found = with_readable_images(stretches, {})
+    found = resolve_images(stretches, {})
 
     right = image(data_url(JPEG, "image/jpeg"))
-    assert found == [said(text("?"), image(PIXEL, "low"), right), Answered("!")]
+    assert found == [said(text("?"), image(PIXEL, "low"), right), AssistantText("!")]
 
 
 def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
     """The user reads what to do; nothing is sent."""
     files = [Attachment(n, f"{n}.bmp", "image/bmp", is_image=True) for n in "ab"]
     document = Attachment("c", "c.pdf", "application/pdf", is_image=False)
-    stretches: list[Stretch] = [said(text("?"), image(PIXEL), image(BAD))]
+    stretches: list[ChatPart] = [said(text("?"), image(PIXEL), image(BAD))]
 
     with pytest.raises(InvalidRequest, match=r"^b\.bmp is in a form") as caught:
-        with_readable_images(stretches, {0: [document, *files]})
+        resolve_images(stretches, {0: [document, *files]})
 
     assert "PNG, JPEG, WEBP" in str(caught.value)
 
@@ -208,27 +208,27 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 def test_picture_without_a_name_is_refused_too() -> None:
     """Callers over plain HTTP give none."""
     with pytest.raises(InvalidRequest, match=r"^A picture is in a form"):
-        with_readable_images([said(image(BAD))], {})
+        resolve_images([said(image(BAD))], {})
 
 
 def test_picture_that_is_gone_is_no_unknown_kind() -> None:
     """The host left its address as it was."""
     with pytest.raises(InvalidRequest, match=r"^A picture cannot be read: it is gone"):
-        with_readable_images([said(image("some-file-id"))], {})
+        resolve_images([said(image("some-file-id"))], {})
 
 
 def test_earlier_message_does_not_stop_the_chat() -> None:
     """It was never sent; the model is told."""
-    stretches: list[Stretch] = [
+    stretches: list[ChatPart] = [
         said(image(BAD), text("?")),
-        Answered("!"),
+        AssistantText("!"),
         said(text("And now?")),
     ]
 
-    found = with_readable_images(stretches, {})
+    found = resolve_images(stretches, {})
 
     first = found[0]
-    assert isinstance(first, Said)
+    assert isinstance(first, UserMessage)
     note, rest = first.item["content"]
     assert note["type"] == "input_text"
     assert note["text"].startswith("[A picture is in a form")
@@ -238,11 +238,11 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
 
 def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction behind the question is no reason to stop."""
-    stretches: list[Stretch] = [said(text("?")), said(image(BAD), role="developer")]
+    stretches: list[ChatPart] = [said(text("?")), said(image(BAD), role="developer")]
 
-    found = with_readable_images(stretches, {})
+    found = resolve_images(stretches, {})
 
-    assert asked_place(stretches) == 0
+    assert question_index(stretches) == 0
     assert "form" in str(found[1])
 
 
@@ -262,9 +262,9 @@ def test_as_much_as_the_api_takes() -> None:
     message = said(*[image(PIXEL)] * 1499).item
     output = {"type": "function_call_output", "call_id": "1", "output": [image(PIXEL)]}
 
-    refuse_too_much([message, output])
+    check_input_size([message, output])
     with pytest.raises(InvalidRequest, match="1501 pictures"):
-        refuse_too_much([message, output, output])
+        check_input_size([message, output, output])
 
 
 def test_as_many_bytes_as_the_api_takes() -> None:
@@ -272,8 +272,8 @@ def test_as_many_bytes_as_the_api_takes() -> None:
     held = "x" * 8_000_000
     file = {"type": "input_file", "filename": "a", "file_data": held}
 
-    refuse_too_much([said(*[image(held)] * 63, file).item])
+    check_input_size([said(*[image(held)] * 63, file).item])
     with pytest.raises(InvalidRequest, match="520 MB") as caught:
-        refuse_too_much([said(*[image(held)] * 64, file).item])
+        check_input_size([said(*[image(held)] * 64, file).item])
 
     assert "start a new chat" in str(caught.value)

@@ -8,13 +8,13 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import ItemEnded, ItemStarted, RunEvent, TurnEnded
-from openai_responses.requests.replay import given_back
+from openai_responses.loop.events import ItemEnded, ItemStarted, ResponseDone, RunEvent
+from openai_responses.requests.replay import replay_output
 from owui_chat.input.history import build_input
-from owui_chat.messages import read_messages
-from owui_chat.render.native import NativeView
-from owui_chat.storage.details_carrier import with_records
-from owui_chat.storage.output_carrier import Carried
+from owui_chat.messages import parse_messages
+from owui_chat.render.native import NativeRenderer
+from owui_chat.storage.details_carrier import restore_from_details
+from owui_chat.storage.output_carrier import TurnDetails
 from owui_chat.storage.recorder import Carrying
 from run_sample import (
     ORIGIN,
@@ -41,23 +41,23 @@ def names() -> Iterator[str]:
     yield from map(str, range(100))
 
 
-def shown(events: Sequence[RunEvent]) -> NativeView:
+def shown(events: Sequence[RunEvent]) -> NativeRenderer:
     """The view of a run whose turns are carried."""
     given = names()
     carrying = Carrying(ORIGIN, lambda: next(given))
-    view = NativeView(lambda: 1.0)
+    view = NativeRenderer(lambda: 1.0)
     for event in events:
         carried = carrying.feed(event)
         for one in (carried, event) if carried else (event,):
-            list(view.show(one))
+            list(view.render(one))
     return view
 
 
 def sent(host: HostFunctions, items: list[Item]) -> list[Item]:
     """What the next turn sends of the output items that the host has."""
     whole = json.loads(json.dumps([ASKED, *host.convert(items), ASKED]))
-    marked, records = with_records(whole)
-    _, stretches = read_messages(marked)
+    marked, records = restore_from_details(whole)
+    _, stretches = parse_messages(marked)
     return build_input(stretches, records, ORIGIN)[1:-1]
 
 
@@ -83,7 +83,7 @@ def test_run_is_given_back_as_it_came(
     """Every item in its order, although the host gives none of the thoughts back."""
     items = shown(events).items
 
-    expected = given_back(ended_items(events), with_reasoning=True)
+    expected = replay_output(ended_items(events), with_reasoning=True)
     assert sent(host_functions, items) == expected
 
 
@@ -94,7 +94,7 @@ def test_remark_goes_with_its_call(host_functions: HostFunctions) -> None:
     items = [*shown(ROUND_OF_REMARKS).items, {**made, "status": "completed"}]
 
     received = ended_items(ROUND_OF_REMARKS)
-    expected = [*given_back(received, with_reasoning=True), output("1")]
+    expected = [*replay_output(received, with_reasoning=True), output("1")]
     assert sent(host_functions, items) == expected
 
 
@@ -106,7 +106,7 @@ def test_each_turn_rides_in_a_thought_of_its_own() -> None:
         ItemEnded(2, reasoning("2")),
         ItemStarted(3, message("1", "")),
         ItemEnded(3, message("1", "Rain.")),
-        TurnEnded("resp_2", "completed", None),
+        ResponseDone("resp_2", "completed", None),
     ]
 
     items = shown([*events, *second]).items
@@ -128,5 +128,5 @@ def test_turn_that_ended_is_told_once() -> None:
 
     told: list[Any] = [carrying.feed(event) for event in NO_ROUND]
 
-    assert [isinstance(one, Carried) for one in told].count(True) == 1
+    assert [isinstance(one, TurnDetails) for one in told].count(True) == 1
     assert told[-1] is None

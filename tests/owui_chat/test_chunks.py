@@ -14,11 +14,11 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.loop.events import ItemEnded, Noted, RunEnded, RunEvent
+from openai_responses.loop.events import ItemEnded, RunDone, RunEvent, Status
 from openai_responses.models.usage import Usage
-from owui_chat.citations import without_tracking
+from owui_chat.citations import strip_tracking
 from owui_chat.render.chunks import error_chunk
-from owui_chat.render.completions import ChunkView, chat_tool_call, finish_reason
+from owui_chat.render.completions import ChunkRenderer, chat_tool_call, finish_reason
 from run_sample import (
     TRANSCRIPTS,
     call,
@@ -46,8 +46,8 @@ each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
 
 def chunks_of(events: list[RunEvent]) -> list[Json]:
     """What a caller without a chat reads of a run."""
-    view = ChunkView("chatcmpl-1", 1_795_262_400, "openai_responses.gpt-5.2")
-    return [chunk for event in events for chunk in view.show(event, "a marker")]
+    view = ChunkRenderer("chatcmpl-1", 1_795_262_400, "openai_responses.gpt-5.2")
+    return [chunk for event in events for chunk in view.render(event, "a marker")]
 
 
 def deltas_of(*items: Item) -> list[Json]:
@@ -91,7 +91,7 @@ def test_text_and_calls_are_those_of_the_run(name: str) -> None:
     """Nothing is lost, nothing comes twice, no marker and no seal is in it."""
     events = run_of_transcript(name)
     ended = events[-1]
-    assert isinstance(ended, RunEnded)
+    assert isinstance(ended, RunDone)
 
     chunks = chunks_of(events)
 
@@ -99,9 +99,9 @@ def test_text_and_calls_are_those_of_the_run(name: str) -> None:
     messages = [item for item in ended.output if item_type(item) == "message"]
     texts = [message_text(item) for item in messages if not is_commentary(item)]
     remarks = [message_text(item) for item in messages if is_commentary(item)]
-    assert said(deltas).startswith("\n\n".join(map(without_tracking, texts)))
+    assert said(deltas).startswith("\n\n".join(map(strip_tracking, texts)))
     thoughts = said(deltas, "reasoning_content")
-    assert all(without_tracking(remark) in thoughts for remark in remarks)
+    assert all(strip_tracking(remark) in thoughts for remark in remarks)
     assert "utm_source" not in str(chunks)
     calls = [c for delta in deltas for c in delta.get("tool_calls", [])]
     made = [i["call_id"] for i in open_calls(list(ended.output))]
@@ -241,7 +241,7 @@ def test_failure_is_an_error_without_a_reason() -> None:
     """A `stop` would say that all is well."""
     usage = Usage(10, 5, 15)
 
-    error, counted = chunks_of([RunEnded(CUT, usage, usage)])
+    error, counted = chunks_of([RunDone(CUT, usage, usage)])
 
     assert error == error_chunk(CUT.sentence)
     assert counted["choices"] == []
@@ -250,14 +250,14 @@ def test_failure_is_an_error_without_a_reason() -> None:
 
 def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
     """Clients know its reason."""
-    [chunk] = chunks_of([RunEnded(ending_of_incomplete("max_output_tokens"))])
+    [chunk] = chunks_of([RunDone(ending_of_incomplete("max_output_tokens"))])
 
     assert chunk["choices"][0]["finish_reason"] == "length"
 
 
 def test_note_is_nothing_to_a_plain_caller() -> None:
     """Chat Completions knows no status line."""
-    assert chunks_of([Noted("Trying again in 3 s.")]) == []
+    assert chunks_of([Status("Trying again in 3 s.")]) == []
 
 
 def test_calls_that_were_answered_are_nothing_to_a_plain_caller() -> None:

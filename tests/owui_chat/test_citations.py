@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import CallAnswered, Cited, Grew, ItemEnded, RunEvent
+from openai_responses.loop.events import Cited, Grew, ItemEnded, RunEvent, ToolOutput
 from owui_chat.citations import Citations, source_keys
 from run_sample import message, output, run_of
 
@@ -219,7 +219,7 @@ def test_numbers_run_on_over_messages_and_tools() -> None:
         "document": ["x", "y", "z"],
         "metadata": [{"source": "https://c.example"}, {}],
     }
-    answered = CallAnswered(2, output("1"), card={"sources": [source]})
+    answered = ToolOutput(2, output("1"), card={"sources": [source]})
 
     first = shown(message("1", link(A)), citations=citations)[1]
     citations.feed(answered)

@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses.endings import COMPLETED
-from openai_responses.loop.events import RunEnded
+from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
 from owui_chat.render.native import closing_line
 
@@ -22,12 +22,12 @@ USED = Usage(input=4000, output=560, total=4560, cached=3100)
 )
 def test_how_long_it_took(seconds: float, said: str) -> None:
     """In the units that people use."""
-    assert closing_line(seconds, RunEnded(COMPLETED)) == f"Finished in {said}"
+    assert closing_line(seconds, RunDone(COMPLETED)) == f"Finished in {said}"
 
 
 def test_what_it_used() -> None:
     """The cached share is of the input."""
-    assert closing_line(3, RunEnded(COMPLETED, USED)) == (
+    assert closing_line(3, RunDone(COMPLETED, USED)) == (
         "Finished in 3 s · 4,560 tokens, 77 % of the input cached"
     )
 
@@ -35,7 +35,7 @@ def test_what_it_used() -> None:
 def test_nothing_was_cached() -> None:
     """Then nothing is said of it."""
     used = Usage(input=10, output=5, total=15)
-    assert closing_line(3, RunEnded(COMPLETED, used)) == "Finished in 3 s · 15 tokens"
+    assert closing_line(3, RunDone(COMPLETED, used)) == "Finished in 3 s · 15 tokens"
 
 
 @pytest.mark.parametrize(
@@ -44,5 +44,5 @@ def test_nothing_was_cached() -> None:
 )
 def test_what_it_cost(cost: float, said: str) -> None:
     """Two digits of a small amount, cents of a large one."""
-    ended = RunEnded(COMPLETED, cost=cost)
+    ended = RunDone(COMPLETED, cost=cost)
     assert closing_line(3, ended) == f"Finished in 3 s · {said}"

@@ -6,10 +6,10 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item
-from owui_chat.code import code_card, without_code
+from owui_chat.code import code_host_item, remove_code
 from owui_chat.input.history import build_input
-from owui_chat.messages import Answered, read_messages
-from owui_chat.storage.markers import marker
+from owui_chat.messages import AssistantText, parse_messages
+from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import read_records
 from run_sample import ORIGIN, message, reasoning
 
@@ -53,11 +53,14 @@ def test_what_the_host_puts_into_the_text_is_taken_out(
 ) -> None:
     """Exactly that, whatever stands around it."""
     told = host_text(
-        host_functions, message("1", "Before."), code_card(item), message("2", "After.")
+        host_functions,
+        message("1", "Before."),
+        code_host_item(item),
+        message("2", "After."),
     )
 
     assert "<code_interpreter>" in told
-    rest = without_code(told, item)
+    rest = remove_code(told, item)
     assert rest is not None
     assert rest.split() == ["Before.", "After."]
 
@@ -79,21 +82,21 @@ def test_what_the_host_puts_into_the_text_is_taken_out(
 )
 def test_what_code_printed_is_drawn_below_it(item: Item, drawn: str) -> None:
     """Between the fences that the host puts around the code."""
-    assert code_card(item)["code"] == drawn
+    assert code_host_item(item)["code"] == drawn
 
 
 def test_code_without_code_is_no_text(host_functions: HostFunctions) -> None:
     """The host then puts nothing there."""
     empty = code(code=None, outputs=None)
 
-    assert host_functions.convert([code_card(empty)]) == []
-    assert without_code("It is 42.", empty) == "It is 42."
+    assert host_functions.convert([code_host_item(empty)]) == []
+    assert remove_code("It is 42.", empty) == "It is 42."
 
 
 @pytest.mark.parametrize("text", ["", "It is 42.", "<code_interpreter>\n1\n</code_in"])
 def test_text_without_the_code_has_lost_its_card(text: str) -> None:
     """Somebody deleted it."""
-    assert without_code(text, code()) is None
+    assert remove_code(text, code()) is None
 
 
 def built(text: str, *payload: Item) -> list[Item]:
@@ -101,15 +104,15 @@ def built(text: str, *payload: Item) -> list[Item]:
     wire = {"model": "m", "created_at": 0, "payload": list(payload)}
     items = {A: {**wire, "message_id": "m-1", "origin": ORIGIN.wire()}}
     records = read_records({"openai_responses_pipe:m-1": {"items": items}})
-    _, stretches = read_messages([{"role": "assistant", "content": text}])
-    assert isinstance(stretches[0], Answered)
+    _, stretches = parse_messages([{"role": "assistant", "content": text}])
+    assert isinstance(stretches[0], AssistantText)
     return build_input(stretches, records, ORIGIN)
 
 
 def test_code_goes_back_in_its_own_form(host_functions: HostFunctions) -> None:
     """And the text without what the host made of it."""
-    said = message("1", f"{marker('items', A)}It is 42.")
-    text = host_text(host_functions, code_card(code()), said)
+    said = message("1", f"{format_marker('items', A)}It is 42.")
+    text = host_text(host_functions, code_host_item(code()), said)
 
     items = built(text, reasoning("1"), code())
 
@@ -124,14 +127,14 @@ def test_code_goes_back_in_its_own_form(host_functions: HostFunctions) -> None:
 
 def test_code_whose_card_was_deleted_does_not_go_back() -> None:
     """The host decides what exists."""
-    items = built(f"{marker('items', A)}It is 42.", reasoning("1"), code())
+    items = built(f"{format_marker('items', A)}It is 42.", reasoning("1"), code())
 
     assert [item["type"] for item in items] == ["reasoning", "message"]
 
 
 def test_code_that_nobody_kept_stays_text(host_functions: HostFunctions) -> None:
     """So the model knows at least what it did."""
-    text = host_text(host_functions, code_card(code()), message("1", "It is 42."))
+    text = host_text(host_functions, code_host_item(code()), message("1", "It is 42."))
 
     (item,) = built(text)
 

@@ -7,7 +7,7 @@ from openai.types.chat import ChatCompletion
 
 from openai_responses.endings import CUT, ending_of_incomplete
 from openai_responses.items import Item
-from openai_responses.loop.events import RunEnded
+from openai_responses.loop.events import RunDone
 from owui_chat.render.chunks import error_chunk
 from owui_chat.render.completions import chat_tool_call, completion, completion_text
 from run_sample import (
@@ -24,14 +24,14 @@ from run_sample import (
 )
 
 
-def ended(*items: Item) -> RunEnded:
+def ended(*items: Item) -> RunDone:
     """The end of a run of these items."""
     last = run_of(*items)[-1]
-    assert isinstance(last, RunEnded)
+    assert isinstance(last, RunDone)
     return last
 
 
-def result(run: RunEnded) -> dict[str, Any]:
+def result(run: RunDone) -> dict[str, Any]:
     """The result of a run."""
     return completion(run, "chatcmpl-1", 1_795_262_400, "f.gpt-5.2")
 
@@ -46,7 +46,7 @@ def answered(*items: Item) -> dict[str, Any]:
 def test_every_result_is_one_that_a_client_reads(name: str) -> None:
     """By the types of the openai package, or an error alone."""
     last = run_of_transcript(name)[-1]
-    assert isinstance(last, RunEnded)
+    assert isinstance(last, RunDone)
 
     found = result(last)
 
@@ -108,17 +108,17 @@ def test_head_and_usage_are_those_of_the_run() -> None:
 
 def test_usage_that_nobody_told_is_left_out() -> None:
     """A zero would be a lie."""
-    assert "usage" not in result(RunEnded(CUT, output=(message("1", "Ra"),)))
+    assert "usage" not in result(RunDone(CUT, output=(message("1", "Ra"),)))
 
 
 def test_failure_before_anything_is_an_error_alone() -> None:
     """The host then marks the message as failed."""
-    assert result(RunEnded(CUT)) == error_chunk(CUT.sentence)
+    assert result(RunDone(CUT)) == error_chunk(CUT.sentence)
 
 
 def test_failure_keeps_what_arrived() -> None:
     """Beside the error."""
-    found = result(RunEnded(CUT, output=(message("1", "Ra"),)))
+    found = result(RunDone(CUT, output=(message("1", "Ra"),)))
 
     assert found["choices"][0]["message"]["content"] == "Ra"
     assert found["error"] == {"message": CUT.sentence}
@@ -126,7 +126,7 @@ def test_failure_keeps_what_arrived() -> None:
 
 def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
     """Even when nothing of it is left to show."""
-    found = result(RunEnded(ending_of_incomplete("max_output_tokens")))
+    found = result(RunDone(ending_of_incomplete("max_output_tokens")))
 
     assert found["choices"][0]["finish_reason"] == "length"
     assert "error" not in found
@@ -134,15 +134,15 @@ def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
 
 def test_text_of_nothing_is_empty() -> None:
     """A task that failed has no title."""
-    assert completion_text(RunEnded(CUT)) == ""
+    assert completion_text(RunDone(CUT)) == ""
     assert completion_text(ended(reasoning("1"), call("1"))) == ""
 
 
 def test_calls_that_were_answered_are_nobodys_to_run() -> None:
     """The answer ends as one without calls; one left open is the caller's."""
     done, half = run_with_tools()[-1], run_with_tools(output("1"))[-1]
-    assert isinstance(done, RunEnded)
-    assert isinstance(half, RunEnded)
+    assert isinstance(done, RunDone)
+    assert isinstance(half, RunDone)
 
     [choice] = result(done)["choices"]
     assert choice["finish_reason"] == "stop"

@@ -11,20 +11,24 @@ from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
     content_parts,
+    drop_orphans,
     is_call,
     is_call_output,
     is_reasoning,
     item_type,
     message_text,
-    without_orphans,
 )
-from openai_responses.loop.events import RunEvent, TurnEnded
-from openai_responses.requests.replay import Origin, given_back
+from openai_responses.loop.events import ResponseDone, RunEvent
+from openai_responses.requests.replay import Origin, replay_output
 from owui_chat.input.history import build_input
-from owui_chat.messages import read_messages
-from owui_chat.render.native import NativeView
-from owui_chat.storage.details_carrier import carried_turns, turn_details, with_records
-from owui_chat.storage.output_carrier import with_given_texts
+from owui_chat.messages import parse_messages
+from owui_chat.render.native import NativeRenderer
+from owui_chat.storage.details_carrier import (
+    read_details,
+    restore_from_details,
+    write_details,
+)
+from owui_chat.storage.output_carrier import returned_texts
 from run_sample import (
     ORIGIN,
     call,
@@ -48,7 +52,7 @@ ASKED = {"role": "user", "content": "Weather?"}
 def is_carried(events: Round) -> bool:
     """Whether a turn was completed, of items of ours, with reasoning to carry it."""
     items = ended_items(events)
-    endings = [event.status for event in events if isinstance(event, TurnEnded)]
+    endings = [event.status for event in events if isinstance(event, ResponseDone)]
     plain = all(item_type(item) in PLAIN and not cites(item) for item in items)
     return endings == ["completed"] and plain and any(map(is_reasoning, items))
 
@@ -72,12 +76,12 @@ def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
     """The output items that the host stores, with what the first thought carries."""
     items: list[Item] = []
     for number, events in enumerate(rounds):
-        view = NativeView(lambda: 1.0)
-        chunks = [chunk for event in events for chunk in view.show(event)]
+        view = NativeRenderer(lambda: 1.0)
+        chunks = [chunk for event in events for chunk in view.render(event)]
         place = next(i for i, item in enumerate(view.items) if is_reasoning(item))
         texts = [(item, message_text(item)) for item in ended_items(events)]
-        pairs = with_given_texts(texts)
-        details = turn_details(str(number), pairs, ORIGIN, {"round": number})
+        pairs = returned_texts(texts)
+        details = write_details(str(number), pairs, ORIGIN, {"round": number})
         thought = {**view.items[place], "reasoning_details": details}
         amended = {
             "type": "response.output_item.done",
@@ -111,8 +115,8 @@ def result(item: Item) -> Item:
 def sent(messages: Sequence[Any], reader: Origin | None = ORIGIN) -> list[Item]:
     """What the next turn sends of the messages between two of the user."""
     whole = json.loads(json.dumps([ASKED, *messages, ASKED]))
-    marked, records = with_records(whole)
-    _, stretches = read_messages(marked)
+    marked, records = restore_from_details(whole)
+    _, stretches = parse_messages(marked)
     return build_input(stretches, records, reader)[1:-1]
 
 
@@ -120,7 +124,7 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
     """The items of the rounds as they are sent back, the outputs in their place."""
     items: list[Item] = []
     for events in rounds:
-        known = given_back(ended_items(events), with_reasoning=True)
+        known = replay_output(ended_items(events), with_reasoning=True)
         items += [item for item in known if not is_empty(item)]
         items += [
             {
@@ -131,7 +135,7 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
             for item in known
             if is_call(item)
         ]
-    return without_orphans([*items, ASKED])[:-1]
+    return drop_orphans([*items, ASKED])[:-1]
 
 
 def is_empty(item: Item) -> bool:
@@ -200,7 +204,7 @@ def edited(text: str) -> list[Item]:
     """What is sent of a turn of two messages whose shown text is this now."""
     turn = [reasoning("1"), message("1", "One."), reasoning("2"), message("2", "Two.")]
     pairs = [(item, message_text(item)) for item in turn]
-    details = turn_details("1", pairs, ORIGIN, {})
+    details = write_details("1", pairs, ORIGIN, {})
     said = {"role": "assistant", "content": text, "reasoning_details": details}
     return sent([said])
 
@@ -228,19 +232,19 @@ def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
     """Unless a person changed it."""
     item = message("1", "<think>Hm.</think> Rain. ")
     pairs = [(reasoning("1"), ""), (item, "Rain. ")]
-    details = turn_details("1", pairs, ORIGIN, {})
+    details = write_details("1", pairs, ORIGIN, {})
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
     kept, changed = sent([said]), sent([{**said, "content": "Snow."}])
 
-    assert kept == given_back([reasoning("1"), item], with_reasoning=True)
+    assert kept == replay_output([reasoning("1"), item], with_reasoning=True)
     assert message_text(changed[1]) == "Snow."
 
 
 def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
     """The host has no text of it."""
     turn = [reasoning("1"), message("1", "I look."), call("1")]
-    details = turn_details("1", [(item, "") for item in turn], ORIGIN, {})
+    details = write_details("1", [(item, "") for item in turn], ORIGIN, {})
     function = {"name": "get_weather", "arguments": "{}"}
     tool_call = {"id": "call_1", "type": "function", "function": function}
     messages = [
@@ -255,14 +259,14 @@ def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
 
     items = sent(messages)
 
-    assert items == [*given_back(turn, with_reasoning=True), output("1")]
+    assert items == [*replay_output(turn, with_reasoning=True), output("1")]
 
 
 def test_text_stands_only_where_the_host_does_not_have_it() -> None:
     """What a chat stores of an answer is stored once."""
     shown, stripped = message("1", "Rain."), message("2", "Snow. ")
 
-    entries = turn_details(
+    entries = write_details(
         "1", [(shown, "Rain."), (stripped, "Snow. ")], ORIGIN, {"a": 1}
     )
 
@@ -274,7 +278,7 @@ def test_text_stands_only_where_the_host_does_not_have_it() -> None:
 
 def test_reasoning_without_its_content_is_not_carried() -> None:
     """It could not be given back."""
-    entries = turn_details(
+    entries = write_details(
         "1", [(without(reasoning("1"), "encrypted_content"), "")], ORIGIN, {}
     )
 
@@ -283,7 +287,7 @@ def test_reasoning_without_its_content_is_not_carried() -> None:
 
 def test_encrypted_content_is_where_others_look_for_it() -> None:
     """Reasoning has the form that the host's own adapters give it."""
-    _, entry = turn_details("1", [(reasoning("1"), "")], ORIGIN, {})
+    _, entry = write_details("1", [(reasoning("1"), "")], ORIGIN, {})
 
     assert entry["type"] == "reasoning.encrypted"
     assert entry["data"] == "sealed-1"
@@ -294,7 +298,7 @@ def test_encrypted_content_is_where_others_look_for_it() -> None:
 def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
     """The rest goes to any."""
     pairs = [(reasoning("1"), ""), (message("1", "Rain."), "Rain.")]
-    details = turn_details("1", pairs, ORIGIN, {})
+    details = write_details("1", pairs, ORIGIN, {})
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
     assert [item["type"] for item in sent([said], other)] == ["message"]
@@ -305,10 +309,10 @@ def test_notes_come_back() -> None:
     details = [
         entry
         for name in ("b", "a")
-        for entry in turn_details(name, [(reasoning(name), "")], ORIGIN, {"n": name})
+        for entry in write_details(name, [(reasoning(name), "")], ORIGIN, {"n": name})
     ]
 
-    turns = carried_turns({"reasoning_details": details[::-1]})
+    turns = read_details({"reasoning_details": details[::-1]})
 
     assert [turn.notes for turn in turns] == [{"n": "a"}, {"n": "b"}]
     assert [turn.origin for turn in turns] == [ORIGIN, ORIGIN]
@@ -340,7 +344,7 @@ def test_what_others_carry_is_left_alone(details: object) -> None:
     """A message with it is read as if it carried nothing."""
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
-    marked, records = with_records([said])
+    marked, records = restore_from_details([said])
 
     assert (marked, records) == ([said], {})
-    assert carried_turns(said) == []
+    assert read_details(said) == []

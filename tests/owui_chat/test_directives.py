@@ -4,18 +4,24 @@ import pytest
 
 from openai_responses.items import Item
 from owui_chat.input.directive_words import CONCISE, DETAILED
-from owui_chat.input.directives import DIGITS, without_directive, words_digest
-from owui_chat.messages import Answered, Called, Returned, Said, Stretch
+from owui_chat.input.directives import DIGITS, take_directive, words_digest
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 
 
-def said(text: str, role: str = "user") -> Said:
+def said(text: str, role: str = "user") -> UserMessage:
     """An input message of one part."""
     part: Item = {"type": "input_text", "text": text}
-    return Said({"type": "message", "role": role, "content": [part]})
+    return UserMessage({"type": "message", "role": role, "content": [part]})
 
 
-QUESTION, OLD = said("Why does it rain?"), Answered("Because.")
-CARD: list[Stretch] = [Called("call_1", "look", "{}"), Returned("call_1", "rain")]
+QUESTION, OLD = said("Why does it rain?"), AssistantText("Because.")
+CARD: list[ChatPart] = [ToolCall("call_1", "look", "{}"), ToolMessage("call_1", "rain")]
 
 
 @pytest.mark.parametrize(
@@ -33,9 +39,9 @@ CARD: list[Stretch] = [Called("call_1", "look", "{}"), Returned("call_1", "rain"
 )
 def test_wish_in_the_words_of_the_page(words: str, verbosity: str) -> None:
     """The old answer leaves with it; other words are the model's to read."""
-    chat: list[Stretch] = [said("Hi"), Answered("Hello."), QUESTION, *CARD, OLD]
+    chat: list[ChatPart] = [said("Hi"), AssistantText("Hello."), QUESTION, *CARD, OLD]
 
-    asked = without_directive([*chat, said(words)], is_guided=True)
+    asked = take_directive([*chat, said(words)], is_guided=True)
 
     assert asked == ((chat[:3], verbosity) if verbosity else ([*chat, said(words)], ""))
 
@@ -44,14 +50,14 @@ def test_rounds_of_the_new_answer_stay() -> None:
     """The host calls again after its tools, with the same messages in front."""
     chat = [QUESTION, OLD, said("Add Details"), *CARD]
 
-    assert without_directive(chat, is_guided=True) == ([QUESTION, *CARD], "high")
+    assert take_directive(chat, is_guided=True) == ([QUESTION, *CARD], "high")
 
 
 def test_older_host_puts_the_wish_behind_the_question() -> None:
     """And says nothing of it."""
-    chat: list[Stretch] = [QUESTION, said("More Concise")]
+    chat: list[ChatPart] = [QUESTION, said("More Concise")]
 
-    assert without_directive(chat, is_guided=False) == ([QUESTION], "low")
+    assert take_directive(chat, is_guided=False) == ([QUESTION], "low")
 
 
 @pytest.mark.parametrize(
@@ -63,9 +69,9 @@ def test_older_host_puts_the_wish_behind_the_question() -> None:
         [],
     ],
 )
-def test_a_persons_own_message_stays(chat: list[Stretch]) -> None:
+def test_a_persons_own_message_stays(chat: list[ChatPart]) -> None:
     """Without a question before it, or as an ordinary message, it is none of ours."""
-    assert without_directive(chat, is_guided=False) == (chat, "")
+    assert take_directive(chat, is_guided=False) == (chat, "")
 
 
 def test_table_is_unambiguous() -> None:

@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 
 from earlier_writers import EARLIER, A, B, C, seed_key
 from openai_responses.items import Item, is_call, is_call_output
-from openai_responses.requests.replay import Origin, replayed
-from owui_chat.input.history import build_input, output_item
-from owui_chat.messages import Answered, Called, Returned, Said, Stretch, read_messages
-from owui_chat.storage.markers import marker
+from openai_responses.requests.replay import Origin, strip_for_replay
+from owui_chat.input.history import build_input, tool_message_item
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    parse_messages,
+)
+from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, read_records, text_digest
 from run_sample import (
     ORIGIN,
@@ -31,25 +38,25 @@ Json = dict[str, Any]
 PLAIN = {"type": "output_text", "annotations": []}
 
 
-def asked(text: str) -> Said:
+def asked(text: str) -> UserMessage:
     """What a user wrote, as it is sent."""
     part = {"type": "input_text", "text": text}
-    return Said({"type": "message", "role": "user", "content": [part]})
+    return UserMessage({"type": "message", "role": "user", "content": [part]})
 
 
 def answer(text: str, **more: str) -> Item:
     """What the model wrote, as it is sent back."""
-    return replayed({**message("1", text), **more})
+    return strip_for_replay({**message("1", text), **more})
 
 
-def called(name: str, arguments: str = '{"city":"Bern"}') -> Called:
+def called(name: str, arguments: str = '{"city":"Bern"}') -> ToolCall:
     """The host's own form of a call: it writes the arguments anew."""
-    return Called(f"call_{name}", "get_weather", arguments)
+    return ToolCall(f"call_{name}", "get_weather", arguments)
 
 
-def returned(name: str) -> Returned:
+def returned(name: str) -> ToolMessage:
     """The host's form of an output."""
-    return Returned(f"call_{name}", "rain")
+    return ToolMessage(f"call_{name}", "rain")
 
 
 def host_call(name: str) -> Item:
@@ -62,32 +69,32 @@ def host_call(name: str) -> Item:
     }
 
 
-def marked(ulid: str, text: str, kind: str = "items") -> Answered:
+def marked(ulid: str, text: str, kind: str = "items") -> AssistantText:
     """An answer behind a marker."""
-    return Answered(marker(kind, ulid) + text)
+    return AssistantText(format_marker(kind, ulid) + text)
 
 
 def kept(ulid: str, *items: Item, origin: Origin = ORIGIN) -> dict[str, Record]:
     """A record of these items."""
-    payload = tuple(map(replayed, items))
+    payload = tuple(map(strip_for_replay, items))
     return {ulid: Record(ulid, "f.gpt-5.2", 0, payload, "m-1", origin)}
 
 
 def built(
-    stretches: Sequence[Stretch], records: dict[str, Record] | None = None
+    stretches: Sequence[ChatPart], records: dict[str, Record] | None = None
 ) -> list[Item]:
     """The input, for a reader of the same origin."""
     return build_input(stretches, records or {}, ORIGIN)
 
 
-SEALED = replayed(reasoning("1"))
+SEALED = strip_for_replay(reasoning("1"))
 
 # ---------------------------------------------------------------- reasoning
 
 
 def test_reasoning_stands_before_the_text_it_belongs_to() -> None:
     """Turn 2 sends what turn 1 received, byte for byte."""
-    chat: list[Stretch] = [asked("Hi"), marked(A, "Hello."), asked("And now?")]
+    chat: list[ChatPart] = [asked("Hi"), marked(A, "Hello."), asked("And now?")]
 
     items = built(chat, kept(A, reasoning("1")))
 
@@ -96,9 +103,9 @@ def test_reasoning_stands_before_the_text_it_belongs_to() -> None:
 
 def test_records_hold_their_own_when_the_host_joins_texts() -> None:
     """Two messages of the model come back as one text."""
-    text = f"One\n{marker('items', A)}Two"
+    text = f"One\n{format_marker('items', A)}Two"
 
-    items = built([asked("Hi"), Answered(text)], kept(A, reasoning("1")))
+    items = built([asked("Hi"), AssistantText(text)], kept(A, reasoning("1")))
 
     assert items[1:] == [answer("One"), SEALED, answer("Two")]
 
@@ -133,7 +140,7 @@ def test_without_a_reader_no_reasoning_is_sent() -> None:
 
 def test_reasoning_in_front_of_nothing_is_not_sent() -> None:
     """The user deleted the text behind the marker."""
-    chat: list[Stretch] = [asked("Hi"), marked(A, ""), asked("And now?")]
+    chat: list[ChatPart] = [asked("Hi"), marked(A, ""), asked("And now?")]
 
     items = built(chat, kept(A, reasoning("1")))
 
@@ -173,7 +180,7 @@ def test_message_kept_whole_comes_back_whole(item: Item) -> None:
     text = "".join(part.get("text") or part["refusal"] for part in item["content"])
     records = kept(A, reasoning("1"), item)
 
-    assert built([marked(A, text.strip())], records) == [SEALED, replayed(item)]
+    assert built([marked(A, text.strip())], records) == [SEALED, strip_for_replay(item)]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +215,7 @@ def test_deleted_text_takes_its_message_along() -> None:
     """The user emptied the box."""
     stub = {**message("1", ""), "phase": "commentary", "content": [PLAIN]}
 
-    assert built([marked(A, ""), Answered("B")], kept(A, stub)) == [answer("B")]
+    assert built([marked(A, ""), AssistantText("B")], kept(A, stub)) == [answer("B")]
 
 
 REMARK = {**message("1", "I look."), "phase": "commentary"}
@@ -219,13 +226,17 @@ def test_remark_is_sent_whole_whatever_follows(text: str) -> None:
     """The text behind it is another: that of an answer which somebody wrote anew."""
     items = built([marked(A, text)], kept(A, reasoning("1"), REMARK))
 
-    assert items == [SEALED, replayed(REMARK), *([answer(text)] if text else [])]
+    assert items == [
+        SEALED,
+        strip_for_replay(REMARK),
+        *([answer(text)] if text else []),
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "sent"),
     [
-        ("I look.", [SEALED, replayed(REMARK)]),
+        ("I look.", [SEALED, strip_for_replay(REMARK)]),
         ("No.", [SEALED, answer("No.", phase="commentary")]),
         ("", []),
     ],
@@ -245,10 +256,10 @@ def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
 def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
     """The host has the card of the call, and nothing of the remark."""
     records = kept(A, reasoning("1"), REMARK) | kept(B, call("1"))
-    shown: list[Stretch] = [
+    shown: list[ChatPart] = [
         marked(A, ""),
-        Called("call_1", "get_weather", "{}"),
-        Returned("call_1", "rain"),
+        ToolCall("call_1", "get_weather", "{}"),
+        ToolMessage("call_1", "rain"),
         marked(B, "Rain."),
     ]
 
@@ -256,8 +267,8 @@ def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
 
     assert items == [
         SEALED,
-        replayed(REMARK),
-        replayed(call("1")),
+        strip_for_replay(REMARK),
+        strip_for_replay(call("1")),
         output("1"),
         answer("Rain."),
     ]
@@ -265,7 +276,7 @@ def test_remark_stands_in_front_of_the_call_that_it_announced() -> None:
 
 def test_history_may_end_on_an_answer() -> None:
     """The user asked to continue."""
-    chat: list[Stretch] = [asked("Hi"), marked(A, "Once upon")]
+    chat: list[ChatPart] = [asked("Hi"), marked(A, "Once upon")]
 
     items = built(chat, kept(A, reasoning("1")))
 
@@ -278,7 +289,7 @@ def test_history_may_end_on_an_answer() -> None:
 @pytest.mark.parametrize("ulid", [A, B])
 def test_marker_in_a_users_message_is_only_text(ulid: str) -> None:
     """It resolves to nothing; the words stay as they were written."""
-    text = f"Look: {marker('reasoning', ulid)} what is it?"
+    text = f"Look: {format_marker('reasoning', ulid)} what is it?"
 
     assert built([asked(text)], kept(A, reasoning("1"))) == [asked(text).item]
 
@@ -291,7 +302,9 @@ def test_marker_that_resolves_to_nothing_adds_nothing() -> None:
 
 def test_marker_that_comes_twice_counts_once() -> None:
     """Somebody copied a line."""
-    chat: list[Stretch] = [Answered(f"{marker('items', A)}One{marker('items', A)}Two")]
+    chat: list[ChatPart] = [
+        AssistantText(f"{format_marker('items', A)}One{format_marker('items', A)}Two")
+    ]
 
     items = built(chat, kept(A, reasoning("1")))
 
@@ -300,7 +313,7 @@ def test_marker_that_comes_twice_counts_once() -> None:
 
 def test_record_without_a_marker_is_not_sent() -> None:
     """A text that was regenerated is gone with what it was made of."""
-    assert built([Answered("New.")], kept(A, reasoning("1"))) == [answer("New.")]
+    assert built([AssistantText("New.")], kept(A, reasoning("1"))) == [answer("New.")]
 
 
 # ---------------------------------------------------------------- calls
@@ -308,9 +321,9 @@ def test_record_without_a_marker_is_not_sent() -> None:
 
 def test_call_is_sent_once_in_its_kept_bytes() -> None:
     """With its reasoning in front, where the host has its card."""
-    chat: list[Stretch] = [
+    chat: list[ChatPart] = [
         asked("Weather?"),
-        Answered("Let me look."),
+        AssistantText("Let me look."),
         called("1"),
         returned("1"),
         marked(A, "It rains."),
@@ -321,16 +334,16 @@ def test_call_is_sent_once_in_its_kept_bytes() -> None:
     assert items[1:] == [
         answer("Let me look."),
         SEALED,
-        replayed(call("1")),
+        strip_for_replay(call("1")),
         output("1"),
-        replayed(reasoning("2")),
+        strip_for_replay(reasoning("2")),
         answer("It rains."),
     ]
 
 
 def test_parallel_calls_stand_before_their_outputs() -> None:
     """As they came."""
-    chat: list[Stretch] = [
+    chat: list[ChatPart] = [
         called("1"),
         called("2"),
         returned("1"),
@@ -340,13 +353,13 @@ def test_parallel_calls_stand_before_their_outputs() -> None:
 
     items = built(chat, kept(A, reasoning("1"), call("1"), call("2")))
 
-    calls = [replayed(call("1")), replayed(call("2"))]
+    calls = [strip_for_replay(call("1")), strip_for_replay(call("2"))]
     assert items == [SEALED, *calls, output("1"), output("2"), answer("Done.")]
 
 
 def test_two_rounds_of_calls_keep_their_order() -> None:
     """Each with its own reasoning."""
-    chat: list[Stretch] = [
+    chat: list[ChatPart] = [
         called("1"),
         returned("1"),
         called("2"),
@@ -358,10 +371,10 @@ def test_two_rounds_of_calls_keep_their_order() -> None:
 
     assert built(chat, records) == [
         SEALED,
-        replayed(call("1")),
+        strip_for_replay(call("1")),
         output("1"),
-        replayed(reasoning("2")),
-        replayed(call("2")),
+        strip_for_replay(reasoning("2")),
+        strip_for_replay(call("2")),
         output("2"),
         answer("Done."),
     ]
@@ -369,11 +382,11 @@ def test_two_rounds_of_calls_keep_their_order() -> None:
 
 def test_call_of_the_host_alone_is_sent_as_the_host_has_it() -> None:
     """A chat of another model, or one that keeps nothing."""
-    chat: list[Stretch] = [
+    chat: list[ChatPart] = [
         asked("Weather?"),
         called("1"),
         returned("1"),
-        Answered("It rains."),
+        AssistantText("It rains."),
     ]
 
     items = built(chat)
@@ -387,7 +400,7 @@ def test_deleted_card_takes_call_and_reasoning_along() -> None:
 
     items = built([asked("Weather?"), marked(A, "It rains.")], records)
 
-    assert items[1:] == [replayed(reasoning("2")), answer("It rains.")]
+    assert items[1:] == [strip_for_replay(reasoning("2")), answer("It rains.")]
 
 
 def test_deleted_card_leaves_no_reasoning_to_a_strange_text() -> None:
@@ -404,12 +417,17 @@ def test_deleting_one_of_two_cards_keeps_the_reasoning_of_the_other(left: str) -
 
     items = built([called(left), returned(left), marked(A, "Done.")], records)
 
-    assert items == [SEALED, replayed(call(left)), output(left), answer("Done.")]
+    assert items == [
+        SEALED,
+        strip_for_replay(call(left)),
+        output(left),
+        answer("Done."),
+    ]
 
 
 def test_cards_in_another_order_are_each_sent_once() -> None:
     """The kept order is the one of the model."""
-    chat: list[Stretch] = [
+    chat: list[ChatPart] = [
         called("2"),
         called("1"),
         returned("1"),
@@ -419,7 +437,7 @@ def test_cards_in_another_order_are_each_sent_once() -> None:
 
     items = built(chat, kept(A, reasoning("1"), call("1"), call("2")))
 
-    calls = [replayed(call("1")), replayed(call("2"))]
+    calls = [strip_for_replay(call("1")), strip_for_replay(call("2"))]
     assert items == [SEALED, *calls, output("1"), output("2"), answer("Done.")]
 
 
@@ -434,9 +452,9 @@ def test_cards_in_another_order_are_each_sent_once() -> None:
     ],
     ids=["call", "output", "reversed", "kept call", "strangers"],
 )
-def test_orphans_vanish(chat: list[Stretch]) -> None:
+def test_orphans_vanish(chat: list[ChatPart]) -> None:
     """The API refuses half pairs."""
-    items = built([*chat, Answered("Done.")], kept(A, reasoning("1"), call("1")))
+    items = built([*chat, AssistantText("Done.")], kept(A, reasoning("1"), call("1")))
 
     assert not [item for item in items if "call_id" in item]
     assert not [item for item in items if item["type"] == "reasoning"]
@@ -445,18 +463,18 @@ def test_orphans_vanish(chat: list[Stretch]) -> None:
 
 def test_repeated_card_is_sent_once() -> None:
     """The API refuses a second item of one `call_id`."""
-    chat: list[Stretch] = [called("1"), called("1"), returned("1"), returned("1")]
+    chat: list[ChatPart] = [called("1"), called("1"), returned("1"), returned("1")]
 
     assert built(chat) == [host_call("1"), output("1")]
 
 
 def test_empty_output_keeps_its_pair() -> None:
     """A tool may have nothing to say."""
-    chat: list[Stretch] = [called("1"), Returned("call_1", ""), marked(A, "Done.")]
+    chat: list[ChatPart] = [called("1"), ToolMessage("call_1", ""), marked(A, "Done.")]
 
     items = built(chat, kept(A, call("1")))
 
-    assert items[:2] == [replayed(call("1")), {**output("1"), "output": ""}]
+    assert items[:2] == [strip_for_replay(call("1")), {**output("1"), "output": ""}]
 
 
 def test_picture_of_a_tool_stays_in_its_output() -> None:
@@ -464,20 +482,20 @@ def test_picture_of_a_tool_stays_in_its_output() -> None:
     parts = [{"type": "input_image", "image_url": "data:,", "detail": "auto"}]
 
     expected = {**output("1"), "output": parts}
-    assert output_item(Returned("call_1", parts), [call("1")]) == expected
-    assert output_item(Returned("call_1", parts), []) == expected
+    assert tool_message_item(ToolMessage("call_1", parts), [call("1")]) == expected
+    assert tool_message_item(ToolMessage("call_1", parts), []) == expected
 
 
 def test_custom_call_keeps_its_kind_and_its_bytes() -> None:
     """Although the host gives it back as a function with an argument."""
     custom = custom_call("1", "a note")
-    shown = Called("call_1", "take_note", '{"input":"a note"}')
-    chat: list[Stretch] = [shown, returned("1"), marked(A, "Done.")]
+    shown = ToolCall("call_1", "take_note", '{"input":"a note"}')
+    chat: list[ChatPart] = [shown, returned("1"), marked(A, "Done.")]
 
     items = built(chat, kept(A, custom))
 
     answered = {**output("1"), "type": "custom_tool_call_output"}
-    assert items[:2] == [replayed(custom), answered]
+    assert items[:2] == [strip_for_replay(custom), answered]
 
 
 def test_custom_call_of_a_plain_caller_is_sent_as_one() -> None:
@@ -488,27 +506,32 @@ def test_custom_call_of_a_plain_caller_is_sent_as_one() -> None:
         {"role": "assistant", "content": "", "tool_calls": [called_]},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
     ]
-    _, stretches = read_messages(messages)
+    _, stretches = parse_messages(messages)
 
     assert build_input(stretches, {}, None) == [
-        replayed(custom_call("1", "a note")),
+        strip_for_replay(custom_call("1", "a note")),
         {**output("1"), "type": "custom_tool_call_output"},
     ]
 
 
 def test_calls_that_no_text_followed_are_sent() -> None:
     """The answer was cut off after the outputs; its marker stands alone."""
-    chat: list[Stretch] = [called("1"), returned("1"), marked(A, ""), asked("Go on")]
+    chat: list[ChatPart] = [called("1"), returned("1"), marked(A, ""), asked("Go on")]
 
     items = built(chat, kept(A, reasoning("1"), call("1")))
 
-    assert items == [SEALED, replayed(call("1")), output("1"), asked("Go on").item]
+    assert items == [
+        SEALED,
+        strip_for_replay(call("1")),
+        output("1"),
+        asked("Go on").item,
+    ]
 
 
 def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
     """Each marker resolves in its own run."""
     records = {**kept(A, reasoning("1"), call("1")), **kept(B, reasoning("2"))}
-    chat: list[Stretch] = [
+    chat: list[ChatPart] = [
         asked("Weather?"),
         called("1"),
         returned("1"),
@@ -520,11 +543,11 @@ def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
     assert built(chat, records) == [
         asked("Weather?").item,
         SEALED,
-        replayed(call("1")),
+        strip_for_replay(call("1")),
         output("1"),
         answer("It rains."),
         asked("And tomorrow?").item,
-        replayed(reasoning("2")),
+        strip_for_replay(reasoning("2")),
         answer("Snow."),
     ]
 
@@ -549,12 +572,12 @@ def test_chat_of_the_seed_is_replayed() -> None:
         + "It rains."
     )
 
-    items = built([asked("Weather?"), Answered(text.strip())], records)
+    items = built([asked("Weather?"), AssistantText(text.strip())], records)
 
     assert items == [
         asked("Weather?").item,
         SEALED,
-        replayed(call("1")),
+        strip_for_replay(call("1")),
         output("1"),
         answer("It rains."),
     ]
@@ -570,10 +593,15 @@ def test_answer_of_each_earlier_writer_is_replayed(
     result = {**output("1"), "id": "fco_1", "status": "completed"}
     payloads = dict(zip(ids, (reasoning("1"), call("1"), result), strict=True))
 
-    found = built([asked("Weather?"), Answered(text)], seed_chat(**payloads))
-    lost = built([asked("Weather?"), Answered(text)], {})
+    found = built([asked("Weather?"), AssistantText(text)], seed_chat(**payloads))
+    lost = built([asked("Weather?"), AssistantText(text)], {})
 
-    assert found[1:] == [SEALED, replayed(call("1")), output("1"), answer("It rains.")]
+    assert found[1:] == [
+        SEALED,
+        strip_for_replay(call("1")),
+        output("1"),
+        answer("It rains."),
+    ]
     assert lost[1:] == [answer("It rains.")]
 
 
@@ -590,9 +618,9 @@ def test_answer_of_each_earlier_writer_is_replayed(
 def test_what_the_server_would_look_up_is_not_sent(item: Item) -> None:
     """It has never stored it."""
     records = seed_chat(**{A: item, B: reasoning("1")})
-    text = f"{marker('reasoning', B)}{marker('unknown', A)}It rains."
+    text = f"{format_marker('reasoning', B)}{format_marker('unknown', A)}It rains."
 
-    assert built([Answered(text)], records) == [SEALED, answer("It rains.")]
+    assert built([AssistantText(text)], records) == [SEALED, answer("It rains.")]
 
 
 def test_searches_of_earlier_writers_go_back() -> None:
@@ -601,7 +629,7 @@ def test_searches_of_earlier_writers_go_back() -> None:
 
     [found, said] = built([marked(A, "It rains.")], records)
 
-    assert found == replayed(search("1"))
+    assert found == strip_for_replay(search("1"))
     assert found["action"] == {"type": "search", "query": "rain"}
     assert found["status"] == "completed"
     assert found["id"].startswith("ws_")
@@ -611,7 +639,7 @@ def test_searches_of_earlier_writers_go_back() -> None:
 
 def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it() -> None:
     """As long as nobody edited it; white space at its ends is the host's."""
-    linked = replayed(message("1", "Rain. ([a.example](https://a.example))"))
+    linked = strip_for_replay(message("1", "Rain. ([a.example](https://a.example))"))
     record = replace(kept(A, linked)[A], shown=text_digest("Rain. [1]"))
 
     for text in ("Rain. [1]", "\nRain. [1]\n\n"):
@@ -621,7 +649,9 @@ def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it() -> None:
 def test_edited_text_goes_back_as_it_was_edited() -> None:
     """Without annotations, whose places it has no more."""
     note = {"type": "url_citation", "url": "https://a.example", "title": "A"}
-    linked = replayed(message("1", "Rain. (link)", "final_answer", annotations=[note]))
+    linked = strip_for_replay(
+        message("1", "Rain. (link)", "final_answer", annotations=[note])
+    )
     record = replace(kept(A, linked)[A], shown=text_digest("Rain. [1]"))
 
     [said] = built([marked(A, "Snow. [1]")], {A: record})
@@ -648,9 +678,10 @@ names = st.sampled_from("1234")
 words = st.text(max_size=8)
 ulids = st.sampled_from([A, B, C])
 answers = st.lists(
-    st.builds(lambda ulid, text: marker("items", ulid) + text, ulids, words) | words,
+    st.builds(lambda ulid, text: format_marker("items", ulid) + text, ulids, words)
+    | words,
     max_size=4,
-).map(lambda texts: Answered("".join(texts)))
+).map(lambda texts: AssistantText("".join(texts)))
 stretches = st.lists(
     st.one_of(
         words.map(asked),
@@ -696,7 +727,7 @@ records_of_any_kind = st.dictionaries(
 @settings(deadline=None)
 @given(stretches, records_of_any_kind, st.sampled_from([ORIGIN, None]))
 def test_input_is_valid_whatever_was_found(
-    chat: list[Stretch], records: dict[str, Record], reader: Origin | None
+    chat: list[ChatPart], records: dict[str, Record], reader: Origin | None
 ) -> None:
     """Pairs in order, each id once; sealed reasoning, in front of what it led to."""
     built_items = build_input(chat, records, reader)
@@ -721,9 +752,9 @@ def test_input_is_valid_whatever_was_found(
 
 @settings(deadline=None)
 @given(stretches)
-def test_without_records_the_users_words_come_through(chat: list[Stretch]) -> None:
+def test_without_records_the_users_words_come_through(chat: list[ChatPart]) -> None:
     """In order, as they were written."""
-    said = [stretch.item for stretch in chat if isinstance(stretch, Said)]
+    said = [stretch.item for stretch in chat if isinstance(stretch, UserMessage)]
 
     assert [item for item in built(chat) if item.get("role") == "user"] == said
 
@@ -745,15 +776,15 @@ def test_messages_of_the_host_are_read_into_the_same_input() -> None:
             ],
         },
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
-        {"role": "assistant", "content": f"{marker('items', A)}It rains."},
+        {"role": "assistant", "content": f"{format_marker('items', A)}It rains."},
     ]
 
-    _, found = read_messages(chat)
+    _, found = parse_messages(chat)
 
     assert built(found, kept(A, reasoning("1"), call("1"))) == [
         asked("Weather?").item,
         SEALED,
-        replayed(call("1")),
+        strip_for_replay(call("1")),
         output("1"),
         answer("It rains."),
     ]
@@ -763,7 +794,7 @@ def test_messages_of_the_host_are_read_into_the_same_input() -> None:
 
 
 def forgetful(
-    stretches: Sequence[Stretch], records: dict[str, Record] | None = None
+    stretches: Sequence[ChatPart], records: dict[str, Record] | None = None
 ) -> list[Item]:
     """The input where what tools did is not to be sent in later turns."""
     return build_input(stretches, records or {}, ORIGIN, with_tools=False)
@@ -772,7 +803,7 @@ def forgetful(
 def test_what_tools_did_leaves_with_the_reasoning_before_it() -> None:
     """The reasoning that led to the answer stays in front of it."""
     records = kept(A, reasoning("1"), call("1"), reasoning("2"))
-    chat: list[Stretch] = [
+    chat: list[ChatPart] = [
         asked("Hi"),
         called("1"),
         returned("1"),
@@ -782,7 +813,7 @@ def test_what_tools_did_leaves_with_the_reasoning_before_it() -> None:
 
     assert forgetful(chat, records) == [
         asked("Hi").item,
-        replayed(reasoning("2")),
+        strip_for_replay(reasoning("2")),
         answer("Rain."),
         asked("So?").item,
     ]
@@ -791,8 +822,8 @@ def test_what_tools_did_leaves_with_the_reasoning_before_it() -> None:
 def test_parallel_calls_leave_together() -> None:
     """One thought led to both."""
     records = kept(A, reasoning("1"), call("1"), call("2"))
-    cards: list[Stretch] = [called("1"), called("2"), returned("1"), returned("2")]
-    chat: list[Stretch] = [asked("Hi"), *cards, marked(A, "Rain."), asked("So?")]
+    cards: list[ChatPart] = [called("1"), called("2"), returned("1"), returned("2")]
+    chat: list[ChatPart] = [asked("Hi"), *cards, marked(A, "Rain."), asked("So?")]
 
     assert forgetful(chat, records) == [
         asked("Hi").item,
@@ -803,11 +834,11 @@ def test_parallel_calls_leave_together() -> None:
 
 def test_cards_that_only_the_host_knows_leave_too() -> None:
     """Nothing was kept of them."""
-    chat: list[Stretch] = [
+    chat: list[ChatPart] = [
         asked("Hi"),
         called("1"),
         returned("1"),
-        Answered("Rain."),
+        AssistantText("Rain."),
         asked("So?"),
     ]
 
@@ -817,7 +848,7 @@ def test_cards_that_only_the_host_knows_leave_too() -> None:
 def test_rounds_of_the_answer_that_goes_on_stay() -> None:
     """They are no later turn."""
     records = kept(A, reasoning("1"), call("1"))
-    chat: list[Stretch] = [asked("Hi"), marked(A, ""), called("1"), returned("1")]
+    chat: list[ChatPart] = [asked("Hi"), marked(A, ""), called("1"), returned("1")]
 
     assert forgetful(chat, records) == built(chat, records)
     assert any(map(is_call_output, forgetful(chat, records)))
@@ -833,7 +864,7 @@ def test_rounds_of_the_answer_that_goes_on_stay() -> None:
 def test_hosted_items_leave_as_far_as_they_are_calls(item: Item, stays: bool) -> None:
     """Without its list a remote server would be asked again."""
     records = kept(A, item, reasoning("1"))
-    chat: list[Stretch] = [asked("Hi"), marked(A, "Rain."), asked("So?")]
+    chat: list[ChatPart] = [asked("Hi"), marked(A, "Rain."), asked("So?")]
 
     kinds = [item["type"] for item in forgetful(chat, records)]
 
@@ -851,10 +882,10 @@ def test_hosted_items_leave_as_far_as_they_are_calls(item: Item, stays: bool) ->
     st.permutations([called("1"), called("2"), returned("1"), returned("2")]),
 )
 def test_no_call_and_no_thought_of_one_is_left(
-    items: list[Item], cards: list[Stretch]
+    items: list[Item], cards: list[ChatPart]
 ) -> None:
     """In whatever order a run was kept and given back."""
-    chat: list[Stretch] = [asked("Hi"), *cards, marked(A, "Rain."), asked("So?")]
+    chat: list[ChatPart] = [asked("Hi"), *cards, marked(A, "Rain."), asked("So?")]
 
     sent = forgetful(chat, kept(A, *items))
 

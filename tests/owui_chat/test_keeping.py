@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses.items import Item, has_encrypted_reasoning
 from openai_responses.loop.events import Grew, ItemEnded, ItemStarted, RunEvent
-from openai_responses.requests.replay import replayed
+from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.recorder import Keeping
 from owui_chat.storage.records import Record, text_digest
 from run_sample import (
@@ -83,7 +83,10 @@ def test_items_in_front_of_one_text_share_a_marker() -> None:
     [record] = tell(run_of(*items)).records.values()
 
     assert record.kind == "items"
-    assert list(record.payload) == [replayed(reasoning("1")), replayed(reasoning("2"))]
+    assert list(record.payload) == [
+        strip_for_replay(reasoning("1")),
+        strip_for_replay(reasoning("2")),
+    ]
 
 
 def test_plain_answer_needs_no_record() -> None:
@@ -100,8 +103,8 @@ def test_phase_is_kept_with_a_message() -> None:
     kept = payloads(remark, reasoning("1"), answer)
 
     assert kept == [
-        [replayed(remark)],
-        [replayed(reasoning("1")), stub("final_answer")],
+        [strip_for_replay(remark)],
+        [strip_for_replay(reasoning("1")), stub("final_answer")],
     ]
 
 
@@ -112,7 +115,10 @@ def test_remark_is_kept_with_what_led_to_it_when_it_has_ended() -> None:
     [(event, record)] = written_at(run_of(reasoning("1"), remark, call("1"))[:-1])
 
     assert event == ItemEnded(1, remark)
-    assert record.payload == (replayed(reasoning("1")), replayed(remark))
+    assert record.payload == (
+        strip_for_replay(reasoning("1")),
+        strip_for_replay(remark),
+    )
     assert record.shown == ""  # the chat has no text of it
 
 
@@ -124,7 +130,7 @@ def test_record_of_the_last_remark_tells_that_the_chat_has_its_text() -> None:
     [other, _] = tell(run_of(look, message("2", "Rain."))).records.values()
 
     assert (first.shown, second.shown) == ("", text_digest("2."))
-    assert second.payload == (replayed(done),)
+    assert second.payload == (strip_for_replay(done),)
     assert other.shown == ""
 
 
@@ -134,7 +140,7 @@ def test_remark_that_says_nothing_is_not_kept() -> None:
 
     kept = payloads(reasoning("1"), blank, message("2", "Rain."))
 
-    assert kept == [[replayed(reasoning("1"))]]
+    assert kept == [[strip_for_replay(reasoning("1"))]]
 
 
 def test_second_message_in_a_row_is_kept_apart() -> None:
@@ -169,8 +175,10 @@ def test_message_that_the_chat_cannot_give_back_is_kept_whole(item: Item) -> Non
 
     (_, begun), (_, amended) = written_at(events)
 
-    assert begun.payload == (replayed(reasoning("1")),)
-    assert amended == replace(begun, payload=(replayed(reasoning("1")), replayed(item)))
+    assert begun.payload == (strip_for_replay(reasoning("1")),)
+    assert amended == replace(
+        begun, payload=(strip_for_replay(reasoning("1")), strip_for_replay(item))
+    )
 
 
 def test_annotations_are_kept_without_the_text() -> None:
@@ -192,8 +200,8 @@ def test_message_that_is_shown_otherwise_is_kept_whole() -> None:
     ]
 
     begun, amended = records
-    assert begun.payload == (replayed(search("1")),)
-    whole = (replayed(search("1")), replayed(message("1", text)))
+    assert begun.payload == (strip_for_replay(search("1")),)
+    whole = (strip_for_replay(search("1")), strip_for_replay(message("1", text)))
     assert amended == replace(begun, payload=whole, shown=text_digest("Rain. [1]"))
 
 
@@ -222,7 +230,7 @@ def test_phase_that_only_the_end_tells_is_kept() -> None:
 
     [_, (_, amended)] = written_at(events)
 
-    assert amended.payload == (replayed(reasoning("1")), stub("final_answer"))
+    assert amended.payload == (strip_for_replay(reasoning("1")), stub("final_answer"))
 
 
 def test_phase_that_the_end_takes_back_is_not_kept() -> None:
@@ -238,7 +246,7 @@ def test_phase_that_the_end_takes_back_is_not_kept() -> None:
 
     [_, (_, amended)] = written_at(events)
 
-    assert amended.payload == (replayed(reasoning("1")),)
+    assert amended.payload == (strip_for_replay(reasoning("1")),)
 
 
 def test_message_that_ends_without_content_does_no_harm() -> None:
@@ -256,7 +264,7 @@ def test_message_that_ends_without_content_does_no_harm() -> None:
     [_, (_, amended)] = written_at(events)
 
     kept = {"type": "message", "role": "assistant"}
-    assert amended.payload == (replayed(reasoning("1")), kept)
+    assert amended.payload == (strip_for_replay(reasoning("1")), kept)
 
 
 def test_message_without_text_leaves_its_marker_to_the_next() -> None:
@@ -265,7 +273,7 @@ def test_message_without_text_leaves_its_marker_to_the_next() -> None:
 
     [record] = tell(run_of(*items)).records.values()
 
-    assert record.payload[0] == replayed(reasoning("1"))
+    assert record.payload[0] == strip_for_replay(reasoning("1"))
 
 
 def test_reasoning_that_nothing_follows_is_not_kept() -> None:
@@ -287,10 +295,10 @@ def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     author = replace(AUTHOR, keeps_reasoning=False)
     items = reasoning("1"), message("1", "Rain.", "final_answer")
 
-    told = tell(run_of(*items), [replayed(call("0"))], author)
+    told = tell(run_of(*items), [strip_for_replay(call("0"))], author)
 
     [record] = told.records.values()
-    assert record.payload == (replayed(call("0")), stub("final_answer"))
+    assert record.payload == (strip_for_replay(call("0")), stub("final_answer"))
     assert "encrypted_content" not in str(told.written)
 
 
@@ -309,7 +317,7 @@ def test_calls_wait_for_the_next_round() -> None:
     told = tell(run_of(reasoning("1"), call("1"), call("2")))
 
     assert told.records == {}
-    kept = [replayed(item) for item in (reasoning("1"), call("1"), call("2"))]
+    kept = [strip_for_replay(item) for item in (reasoning("1"), call("1"), call("2"))]
     assert told.pending == kept
 
 
@@ -321,33 +329,33 @@ def test_parallel_calls_wait_in_the_order_of_the_wire() -> None:
 
     told = tell([*others[:-1], ends[0], ends[2], ends[1], others[-1]])
 
-    kept = [replayed(item) for item in (reasoning("1"), call("1"), call("2"))]
+    kept = [strip_for_replay(item) for item in (reasoning("1"), call("1"), call("2"))]
     assert told.pending == kept
 
 
 def test_pending_items_of_earlier_rounds_come_first() -> None:
     """In the order of the wire."""
-    before = [replayed(reasoning("1")), replayed(call("1"))]
+    before = [strip_for_replay(reasoning("1")), strip_for_replay(call("1"))]
 
     told = tell(run_of(reasoning("2"), message("1", "Rain.")), before)
 
     [record] = told.records.values()
-    assert list(record.payload) == [*before, replayed(reasoning("2"))]
+    assert list(record.payload) == [*before, strip_for_replay(reasoning("2"))]
     assert told.pending == []
 
 
 def test_what_earlier_rounds_left_is_not_changed() -> None:
     """The next round may come twice."""
-    before = [replayed(call("1"))]
+    before = [strip_for_replay(call("1"))]
 
     tell(run_of(message("1", "Rain.")), before)
 
-    assert before == [replayed(call("1"))]
+    assert before == [strip_for_replay(call("1"))]
 
 
 def test_calls_that_no_text_follows_are_kept_at_the_end() -> None:
     """Not the reasoning behind them, which led to nothing."""
-    before = [replayed(reasoning("1")), replayed(call("1"))]
+    before = [strip_for_replay(reasoning("1")), strip_for_replay(call("1"))]
 
     told = tell(run_of(reasoning("2")), before)
 
@@ -360,14 +368,14 @@ def test_incomplete_call_is_not_kept() -> None:
     """Nobody will answer it."""
     told = tell(run_of(reasoning("1"), call("1", status="incomplete")))
 
-    assert told.pending == [replayed(reasoning("1"))]
+    assert told.pending == [strip_for_replay(reasoning("1"))]
 
 
 def test_searches_are_kept_between_the_reasoning_and_the_answer() -> None:
     """The next turn begins with all that this one received."""
     [kept] = payloads(reasoning("1"), search("1"), message("1", "Rain."))
 
-    assert kept == [replayed(reasoning("1")), replayed(search("1"))]
+    assert kept == [strip_for_replay(reasoning("1")), strip_for_replay(search("1"))]
 
 
 def test_search_that_no_text_followed_is_kept_at_the_end() -> None:
@@ -376,7 +384,10 @@ def test_search_that_no_text_followed_is_kept_at_the_end() -> None:
 
     [record] = tell(events).written
 
-    assert record.payload == (replayed(reasoning("1")), replayed(search("1")))
+    assert record.payload == (
+        strip_for_replay(reasoning("1")),
+        strip_for_replay(search("1")),
+    )
 
 
 def test_rest_of_nothing_is_nothing() -> None:
@@ -392,7 +403,7 @@ def test_no_record_is_empty_and_every_kept_item_is_clean(name: str) -> None:
     for record in told.written:
         assert record.payload
         for item in record.payload:
-            assert item == replayed(item)
+            assert item == strip_for_replay(item)
             assert item["type"] != "reasoning" or has_encrypted_reasoning(item)
 
 

@@ -4,22 +4,28 @@ from typing import Any
 
 import pytest
 
-from owui_chat.messages import Answered, Called, Returned, Said, Stretch
-from owui_chat.render.items import KeptCards, ShownItems
-from owui_chat.storage.markers import marker, without_markers
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from owui_chat.render.items import OutputItems, RecordItems
+from owui_chat.storage.markers import format_marker, strip_markers
 from owui_chat.storage.output_carrier import (
-    REMARK_TYPE,
-    Kept,
-    kept_values,
-    stored_runs,
-    with_kept,
+    COMMENTARY_TYPE,
+    StoredRecord,
+    output_values,
+    restore_from_outputs,
+    stored_outputs,
 )
 from owui_chat.storage.records import Record, read_records, write_records
 from run_sample import ORIGIN, call, message, output, reasoning
 
 Json = dict[str, Any]
 A, B, C = (f"{letter * 26}" for letter in "ABC")
-ASKED = Said({"type": "message", "role": "user", "content": []})
+ASKED = UserMessage({"type": "message", "role": "user", "content": []})
 VALUE = write_records({A: Record(A, "f.gpt-5.2", 0, (reasoning("1"),), "m-1", ORIGIN)})
 
 
@@ -31,7 +37,7 @@ def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
 
 def line(ulid: str) -> str:
     """What stands in the text for it."""
-    return marker("items", ulid)
+    return format_marker("items", ulid)
 
 
 def test_text_gets_its_marker() -> None:
@@ -43,9 +49,11 @@ def test_text_gets_its_marker() -> None:
         kept(B, "msg_2"),
     ]
 
-    assert with_kept([ASKED, Answered("Rain.\nSnow."), ASKED], [run]) == [
+    assert restore_from_outputs(
+        [ASKED, AssistantText("Rain.\nSnow."), ASKED], [run]
+    ) == [
         ASKED,
-        Answered(f"{line(A)}Rain.\n{line(B)}Snow."),
+        AssistantText(f"{line(A)}Rain.\n{line(B)}Snow."),
         ASKED,
     ]
 
@@ -54,13 +62,15 @@ def test_same_words_are_told_apart_from_the_end() -> None:
     """The host may have left out the oldest answers."""
     runs = [[message(n, "Yes."), kept(u, f"msg_{n}")] for n, u in (("1", A), ("2", B))]
 
-    found = with_kept([ASKED, Answered("Yes."), ASKED], runs)
+    found = restore_from_outputs([ASKED, AssistantText("Yes."), ASKED], runs)
 
-    assert found[1] == Answered(f"{line(B)}Yes.")
-    assert with_kept([Answered("Yes."), ASKED, Answered("Yes.")], runs) == [
-        Answered(f"{line(A)}Yes."),
+    assert found[1] == AssistantText(f"{line(B)}Yes.")
+    assert restore_from_outputs(
+        [AssistantText("Yes."), ASKED, AssistantText("Yes.")], runs
+    ) == [
+        AssistantText(f"{line(A)}Yes."),
         ASKED,
-        Answered(f"{line(B)}Yes."),
+        AssistantText(f"{line(B)}Yes."),
     ]
 
 
@@ -68,43 +78,48 @@ def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
     """Each is looked for behind the one before."""
     run = [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")]
 
-    assert with_kept([Answered("Yes.\nYes.")], [run]) == [
-        Answered(f"Yes.\n{line(A)}Yes.")
+    assert restore_from_outputs([AssistantText("Yes.\nYes.")], [run]) == [
+        AssistantText(f"Yes.\n{line(A)}Yes.")
     ]
 
 
 def test_what_no_text_followed_stands_at_the_end() -> None:
     """Behind the cards of the run."""
     run = [call("1"), {**output("1"), "output": []}, kept(A)]
-    chat: list[Stretch] = [Called("call_1", "f", "{}"), Returned("call_1", "rain")]
+    chat: list[ChatPart] = [
+        ToolCall("call_1", "f", "{}"),
+        ToolMessage("call_1", "rain"),
+    ]
 
-    assert with_kept(chat, [run]) == [*chat, Answered(line(A))]
+    assert restore_from_outputs(chat, [run]) == [*chat, AssistantText(line(A))]
 
 
 def test_remark_stands_behind_what_came_before_it() -> None:
     """The host gives nothing of it back: its place is that between the others."""
-    remarks = [{"type": REMARK_TYPE, "id": f"msg_{n}"} for n in "123"]
+    remarks = [{"type": COMMENTARY_TYPE, "id": f"msg_{n}"} for n in "123"]
     made: Json = {**output("1"), "output": []}
     run = [
         *(remarks[0], kept(A, "msg_1"), message("a", "Rain."), call("1"), made),
         *(remarks[1], kept(B, "msg_2"), call("2"), {**made, "call_id": "call_2"}),
         *(remarks[2], kept(C, "msg_3"), message("b", "Snow.")),
     ]
-    one: list[Stretch] = [Called("call_1", "f", "{}"), Returned("call_1", "rain")]
-    two: list[Stretch] = [Called("call_2", "f", "{}"), Returned("call_2", "rain")]
+    one: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "rain")]
+    two: list[ChatPart] = [ToolCall("call_2", "f", "{}"), ToolMessage("call_2", "rain")]
 
-    found = with_kept([Answered("Rain."), *one, *two, Answered("Snow.")], [run])
+    found = restore_from_outputs(
+        [AssistantText("Rain."), *one, *two, AssistantText("Snow.")], [run]
+    )
 
     assert found == [
-        Answered(f"{line(A)}Rain."),
+        AssistantText(f"{line(A)}Rain."),
         *one,
-        Answered(line(B)),
+        AssistantText(line(B)),
         *two,
-        Answered(f"{line(C)}Snow."),
+        AssistantText(f"{line(C)}Snow."),
     ]
     # Whose cards were deleted stays behind what is left.
-    assert with_kept([Answered("Rain.\nSnow.")], [run]) == [
-        Answered(f"{line(A)}Rain.{line(B)}{line(C)}\nSnow.")
+    assert restore_from_outputs([AssistantText("Rain.\nSnow.")], [run]) == [
+        AssistantText(f"{line(A)}Rain.{line(B)}{line(C)}\nSnow.")
     ]
 
 
@@ -120,7 +135,10 @@ def test_remark_stands_behind_what_came_before_it() -> None:
 )
 def test_answer_that_is_not_the_stored_one_stays(text: str, run: list[Json]) -> None:
     """And what was kept is lost silently."""
-    assert with_kept([ASKED, Answered(text)], [run]) == [ASKED, Answered(text)]
+    assert restore_from_outputs([ASKED, AssistantText(text)], [run]) == [
+        ASKED,
+        AssistantText(text),
+    ]
 
 
 def test_branch_is_followed_to_its_tip() -> None:
@@ -134,23 +152,23 @@ def test_branch_is_followed_to_its_tip() -> None:
         "a2": {"role": "assistant", "parentId": "u2", "output": []},
     }
 
-    assert stored_runs(messages, "a2") == [[{"id": "1"}, {"id": "2"}]]
-    assert stored_runs(messages, "a2", "other")[1:] == [[{"id": "x"}]]
-    assert stored_runs({"a": {"parentId": "a", "output": [{"id": "1"}]}}, "a") == [
+    assert stored_outputs(messages, "a2") == [[{"id": "1"}, {"id": "2"}]]
+    assert stored_outputs(messages, "a2", "other")[1:] == [[{"id": "x"}]]
+    assert stored_outputs({"a": {"parentId": "a", "output": [{"id": "1"}]}}, "a") == [
         [{"id": "1"}]
     ]
-    assert stored_runs(messages, "nowhere") == []
+    assert stored_outputs(messages, "nowhere") == []
 
 
 @pytest.mark.parametrize("message", [None, 7, {}, {"output": "x"}, {"output": [7]}])
 def test_message_of_no_writer_keeps_nothing(message: object) -> None:
     """It is not ours to complain."""
-    assert kept_values({"m-1": message}) == {}
+    assert output_values({"m-1": message}) == {}
 
 
 def test_values_are_read_as_those_of_keys() -> None:
     """Also one that is none."""
-    values = kept_values(
+    values = output_values(
         {"m-1": {"output": [kept(A), kept(B, value=None), message("1", "x")]}}
     )
 
@@ -159,13 +177,13 @@ def test_values_are_read_as_those_of_keys() -> None:
 
 def test_record_that_is_kept_again_replaces_itself() -> None:
     """At its place, with the link to its text."""
-    shown = ShownItems()
-    cards = KeptCards(shown)
+    shown = OutputItems()
+    cards = RecordItems(shown)
     [*_] = shown.add(message("1", "Rain."))
 
     for value in ({"__v": 4}, {"__v": 5}):
-        [*_] = cards.show(Kept(A, value, 3), {3: 0})
-    [*_] = cards.show(Kept(B, {}), {3: 0})
+        [*_] = cards.render(StoredRecord(A, value, 3), {3: 0})
+    [*_] = cards.render(StoredRecord(B, {}), {3: 0})
 
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
 
@@ -174,7 +192,7 @@ def test_markers_are_all_that_is_added() -> None:
     """No word changes."""
     run = [message("1", "Rain."), kept(C, "msg_1")]
 
-    [found] = with_kept([Answered("Rain.")], [run])
+    [found] = restore_from_outputs([AssistantText("Rain.")], [run])
 
-    assert isinstance(found, Answered)
-    assert without_markers(found.text) == "Rain."
+    assert isinstance(found, AssistantText)
+    assert strip_markers(found.text) == "Rain."

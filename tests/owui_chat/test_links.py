@@ -10,10 +10,10 @@ from owui_chat.citations import (
     LINK,
     OPEN_LINK,
     OPEN_TRACKING,
-    HeldText,
-    is_tracked,
-    place_without_tracking,
-    without_tracking,
+    HoldbackBuffer,
+    is_tracked_url,
+    strip_tracking,
+    strip_tracking_place,
 )
 
 LINKED = "([a.example](https://a.example/x_(y)?utm_source=openai))"
@@ -21,7 +21,7 @@ LINKED = "([a.example](https://a.example/x_(y)?utm_source=openai))"
 
 def grown(text: str, unfinished: re.Pattern[str], size: int = 1) -> list[str]:
     """What is shown after each piece of a text, and when it has ended."""
-    held = HeldText(unfinished)
+    held = HoldbackBuffer(unfinished)
     pieces = [text[place : place + size] for place in range(0, len(text), size)]
     return [*(held.feed(piece) for piece in pieces), held.rest()]
 
@@ -83,7 +83,7 @@ def test_cut_anywhere_the_same_links_are_found(text: str, size: int) -> None:
     assert "".join(shown) == text
     found = [link[0] for piece in shown for link in LINK.finditer(piece)]
     assert found == [link[0] for link in LINK.finditer(text)]
-    assert "".join(map(without_tracking, shown)) == without_tracking(text)
+    assert "".join(map(strip_tracking, shown)) == strip_tracking(text)
 
 
 @given(st.lists(pieces_of_links, max_size=20).map("".join), st.integers(1, 9))
@@ -91,7 +91,7 @@ def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
     """For those who get the links themselves."""
     shown = grown(text, OPEN_TRACKING, size)
 
-    assert "".join(map(without_tracking, shown)) == without_tracking(text)
+    assert "".join(map(strip_tracking, shown)) == strip_tracking(text)
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
 )
 def test_address_tells_not_who_searched(url: str, clean: str) -> None:
     """What else it asks for stays."""
-    assert without_tracking(url) == clean
-    assert is_tracked(url) is (url != clean)
+    assert strip_tracking(url) == clean
+    assert is_tracked_url(url) is (url != clean)
 
 
 def test_places_move_with_what_is_gone() -> None:
     """In front of a place, not behind it."""
     text = f"One {LINKED} two {LINKED} three"
-    clean = without_tracking(text)
+    clean = strip_tracking(text)
 
     for word in ("One", "two", "three"):
-        place = place_without_tracking(text, text.index(word))
+        place = strip_tracking_place(text, text.index(word))
         assert clean[place:].startswith(word)
-    assert place_without_tracking(text, len(text)) == len(clean)
+    assert strip_tracking_place(text, len(text)) == len(clean)

@@ -6,11 +6,11 @@ import pytest
 
 from openai_responses.items import Item
 from openai_responses.loop.events import ItemEnded
-from owui_chat.files import addresses_of, cited_files, made_text, text_below
+from owui_chat.files import container_addresses, file_citations, file_lines, link_files
 from owui_chat.input.history import build_input
-from owui_chat.messages import Answered
-from owui_chat.storage.images import kept_item, wanted_pictures, with_pictures
-from owui_chat.storage.markers import marker
+from owui_chat.messages import AssistantText
+from owui_chat.storage.images import restore_images, stored_image_ids, stored_item
+from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, read_records
 from run_sample import ORIGIN, message, reasoning
 
@@ -56,7 +56,7 @@ def test_files_that_a_message_cites_are_found_once() -> None:
     url = {"type": "url_citation", "url": "https://a.example"}
     item = message("1", "x", annotations=[CITED, url, CITED])
 
-    assert cited_files(item) == [CITED]
+    assert file_citations(item) == [CITED]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_files_that_a_message_cites_are_found_once() -> None:
 )
 def test_addresses_of_a_file(text: str, name: str, found: list[str]) -> None:
     """By the name at their end; a full stop behind one is none of it."""
-    assert addresses_of(text, name) == found
+    assert container_addresses(text, name) == found
 
 
 def test_text_gets_the_addresses_of_the_host() -> None:
@@ -82,18 +82,18 @@ def test_text_gets_the_addresses_of_the_host() -> None:
     card = {"links": {ADDRESS: URL}, "notes": ["*One.*", "*Two.*"]}
     text = f"[people.csv]({ADDRESS}) [b](sandbox:/mnt/data/b.csv)"
 
-    assert made_text(text, card) == (
+    assert link_files(text, card) == (
         f"[people.csv]({URL}) [b](sandbox:/mnt/data/b.csv)\n\n*One.*\n\n*Two.*"
     )
-    assert made_text(text, {}) == text
+    assert link_files(text, {}) == text
 
 
 def test_reader_of_the_own_addresses_gets_the_links_below() -> None:
     """A stream cannot take back what it said."""
     card = {"links": {ADDRESS: URL}, "notes": ["*One.*"]}
 
-    assert text_below(card) == f"\n\n[people.csv]({URL})\n\n*One.*"
-    assert text_below({}) == ""
+    assert file_lines(card) == f"\n\n[people.csv]({URL})\n\n*One.*"
+    assert file_lines({}) == ""
 
 
 # ---------------------------------------------------------------------- pictures
@@ -116,23 +116,25 @@ def test_picture_is_kept_by_the_file_that_holds_it(
     item: Item, card: dict[str, Any], kept: Item
 ) -> None:
     """Without its bytes; what was not stored is as it was."""
-    assert kept_item(ItemEnded(0, item, card)) == kept
+    assert stored_item(ItemEnded(0, item, card)) == kept
 
 
 def test_only_pictures_that_the_answers_name_are_wanted() -> None:
     """A chat also holds those of other branches."""
     records = {**records_of(KEPT), **records_of({**KEPT, "stored": "f-2"}, ulid=B)}
 
-    assert wanted_pictures([Answered(f"{marker('items', A)}There.")], records) == [
-        "f-1"
-    ]
+    assert stored_image_ids(
+        [AssistantText(f"{format_marker('items', A)}There.")], records
+    ) == ["f-1"]
 
 
 def test_stored_picture_goes_back_at_its_place() -> None:
     """The reasoning that led to it stays in front of it."""
-    records = with_pictures(records_of(reasoning("1"), KEPT), {"f-1": "AAAA"})
+    records = restore_images(records_of(reasoning("1"), KEPT), {"f-1": "AAAA"})
 
-    items = build_input([Answered(f"{marker('items', A)}There.")], records, ORIGIN)
+    items = build_input(
+        [AssistantText(f"{format_marker('items', A)}There.")], records, ORIGIN
+    )
 
     assert [item.get("role", item["type"]) for item in items] == [
         "reasoning",
@@ -144,19 +146,21 @@ def test_stored_picture_goes_back_at_its_place() -> None:
 
 def test_picture_that_nobody_can_read_is_left_out() -> None:
     """The rest is as valid as before."""
-    records = with_pictures(records_of(reasoning("1"), KEPT), {})
+    records = restore_images(records_of(reasoning("1"), KEPT), {})
 
-    items = build_input([Answered(f"{marker('items', A)}There.")], records, ORIGIN)
+    items = build_input(
+        [AssistantText(f"{format_marker('items', A)}There.")], records, ORIGIN
+    )
 
     assert [item["type"] for item in items] == ["reasoning", "message"]
 
 
 def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
     """Nothing would follow it."""
-    stretches = [Answered(marker("items", A))]
+    stretches = [AssistantText(format_marker("items", A))]
     records = records_of(reasoning("1"), KEPT)
     lost, found = (
-        build_input(stretches, with_pictures(records, held), ORIGIN)
+        build_input(stretches, restore_images(records, held), ORIGIN)
         for held in ({}, {"f-1": "AAAA"})
     )
 
@@ -166,7 +170,7 @@ def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
 
 def test_pictures_of_earlier_writers_go_back() -> None:
     """They kept them whole."""
-    stretches = [Answered(f"{marker('image_generation_call', A)}There.")]
+    stretches = [AssistantText(f"{format_marker('image_generation_call', A)}There.")]
 
     items = build_input(stretches, records_of(DRAWN), ORIGIN)
 

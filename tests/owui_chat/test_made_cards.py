@@ -12,10 +12,10 @@ from openai_responses.loop.events import (
     ItemEnded,
     ItemStarted,
     Pictured,
-    RunEnded,
+    RunDone,
     RunEvent,
 )
-from owui_chat.render.native import NativeView
+from owui_chat.render.native import NativeRenderer
 from run_sample import message, run_of, run_of_transcript, without
 
 Json = dict[str, Any]
@@ -31,8 +31,8 @@ DRAWN: Item = {
 
 def shown(events: Iterable[RunEvent]) -> list[Json]:
     """The chunks of a whole run."""
-    view = NativeView(lambda: 0.0)
-    return [chunk for event in events for chunk in view.show(event)]
+    view = NativeRenderer(lambda: 0.0)
+    return [chunk for event in events for chunk in view.render(event)]
 
 
 def host_events(chunks: list[Json], *kinds: str) -> list[Json]:
@@ -145,7 +145,7 @@ def test_sketch_of_a_picture_that_broke_off_leaves_the_page() -> None:
 
     chunks = shown([*whole[: sketched + 1], whole[-1]])
 
-    assert isinstance(whole[-1], RunEnded)
+    assert isinstance(whole[-1], RunDone)
     assert host_events(chunks, "chat:message:files")[-1] == {"files": []}
     assert "broke off" in last_items(chunks)[-1]["content"][0]["text"]
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from openai_responses.items import Item
-from openai_responses.loop.events import ItemEnded, RunEnded
-from owui_chat.render.completions import ChunkView, completion
+from openai_responses.loop.events import ItemEnded, RunDone
+from owui_chat.render.completions import ChunkRenderer, completion
 from run_sample import message, run_of
 
 DRAWN: Item = {
@@ -20,8 +20,8 @@ HEAD = ("chatcmpl-1", 1_795_262_400, "f.gpt-5.2")
 
 def deltas(*events: Any) -> list[dict[str, Any]]:
     """The deltas of a stream."""
-    view = ChunkView(*HEAD)
-    chunks = [chunk for event in events for chunk in view.show(event)]
+    view = ChunkRenderer(*HEAD)
+    chunks = [chunk for event in events for chunk in view.render(event)]
     return [choice["delta"] for c in chunks for choice in c.get("choices", ())]
 
 
@@ -49,7 +49,7 @@ def test_file_stands_below_the_text() -> None:
 def test_one_result_holds_its_pictures() -> None:
     """Beside the text."""
     last = run_of(DRAWN, message("1", "There."))[-1]
-    assert isinstance(last, RunEnded)
+    assert isinstance(last, RunDone)
 
     found = completion(last, *HEAD)["choices"][0]["message"]
 
@@ -59,6 +59,6 @@ def test_one_result_holds_its_pictures() -> None:
 def test_result_without_a_picture_says_nothing_of_them() -> None:
     """As ever."""
     last = run_of(message("1", "There."))[-1]
-    assert isinstance(last, RunEnded)
+    assert isinstance(last, RunDone)
 
     assert "images" not in completion(last, *HEAD)["choices"][0]["message"]

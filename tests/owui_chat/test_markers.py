@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from openai_responses.clock import new_ulid
 from owui_chat.storage.markers import (
-    Marked,
+    MarkedText,
+    format_marker,
     has_marker,
-    marker,
     split_at_markers,
-    without_markers,
+    strip_markers,
 )
 
 ULID = "01JZ5S2Z8QK3V7N4M6T9R1W0XY"
@@ -27,8 +27,8 @@ def zero_width(ulid: str) -> str:
 
 
 WRITERS = {
-    "ours": (marker("reasoning", ULID), ULID),
-    "ours, several items": (marker("items", ULID), ULID),
+    "ours": (format_marker("reasoning", ULID), ULID),
+    "ours, several items": (format_marker("items", ULID), ULID),
     "0.8.6, zero-width": (zero_width(ULID), ULID),
     "0.8.6, streamed": (zero_width(ULID) + "\n", ULID),
     "0.8.10, v1": (
@@ -70,7 +70,7 @@ PIECES = [
 hostile_texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=5)).map("".join)
 
 
-def pieces(text: str) -> list[Marked]:
+def pieces(text: str) -> list[MarkedText]:
     """The pieces of a text."""
     return list(split_at_markers(text))
 
@@ -78,13 +78,16 @@ def pieces(text: str) -> list[Marked]:
 def test_marker_is_a_line_between_blank_lines() -> None:
     """The exact bytes: Markdown renders them as nothing after any block."""
     expected = f"\n\n[openai_responses:v2:reasoning:{ULID}]: #\n\n"
-    assert marker("reasoning", ULID) == expected
+    assert format_marker("reasoning", ULID) == expected
 
 
 def test_own_marker_is_read_back() -> None:
     """With a fresh id, as the store makes them."""
     ulid = new_ulid()
-    assert pieces(f"A{marker('items', ulid)}B") == [Marked("", "A"), Marked(ulid, "B")]
+    assert pieces(f"A{format_marker('items', ulid)}B") == [
+        MarkedText("", "A"),
+        MarkedText(ulid, "B"),
+    ]
 
 
 @each_writer
@@ -93,40 +96,43 @@ def test_every_writer_is_read_between_texts(written: str, ulid: str) -> None:
     text = f"Before.{written}After."
 
     assert has_marker(text)
-    assert pieces(text) == [Marked("", "Before."), Marked(ulid, "After.")]
-    assert without_markers(text) == "Before.\n\nAfter."
+    assert pieces(text) == [MarkedText("", "Before."), MarkedText(ulid, "After.")]
+    assert strip_markers(text) == "Before.\n\nAfter."
 
 
 @each_writer
 def test_every_writer_is_read_at_both_ends(written: str, ulid: str) -> None:
     """The host strips white space there."""
-    assert pieces(written.strip(" \n")) == [Marked(ulid, "")]
-    assert pieces(f"{written}Text".lstrip(" \n")) == [Marked(ulid, "Text")]
+    assert pieces(written.strip(" \n")) == [MarkedText(ulid, "")]
+    assert pieces(f"{written}Text".lstrip(" \n")) == [MarkedText(ulid, "Text")]
     assert pieces(f"Text{written}".rstrip(" \n")) == [
-        Marked("", "Text"),
-        Marked(ulid, ""),
+        MarkedText("", "Text"),
+        MarkedText(ulid, ""),
     ]
 
 
 @each_writer
 def test_markers_in_a_row_are_all_read(written: str, ulid: str) -> None:
     """Earlier writers gave each item a marker of its own."""
-    assert pieces(f"{written}{written}Text") == [Marked(ulid, ""), Marked(ulid, "Text")]
+    assert pieces(f"{written}{written}Text") == [
+        MarkedText(ulid, ""),
+        MarkedText(ulid, "Text"),
+    ]
 
 
 def test_zero_width_blocks_may_touch() -> None:
     """Several ids are several blocks, with nothing between them."""
     other = ULID[:-1] + "Z"
     assert pieces(f"{zero_width(ULID)}{zero_width(other)}\nHi") == [
-        Marked(ULID, ""),
-        Marked(other, "Hi"),
+        MarkedText(ULID, ""),
+        MarkedText(other, "Hi"),
     ]
 
 
 def test_windows_line_ends_are_read() -> None:
     """A chat that was exported and imported may have them."""
     text = f"A\r\n\r\n[openai_responses:v2:items:{ULID}]: #\r\n\r\nB"
-    assert pieces(text) == [Marked("", "A"), Marked(ULID, "B")]
+    assert pieces(text) == [MarkedText("", "A"), MarkedText(ULID, "B")]
 
 
 @pytest.mark.parametrize("line", FOREIGN)
@@ -134,14 +140,14 @@ def test_lines_of_another_pipe_are_taken_out(line: str) -> None:
     """They name nothing that is ours."""
     text = f"Before.\n\n{line}\n\nAfter."
 
-    assert pieces(text) == [Marked("", "Before."), Marked("", "After.")]
-    assert without_markers(text) == "Before.\n\nAfter."
+    assert pieces(text) == [MarkedText("", "Before."), MarkedText("", "After.")]
+    assert strip_markers(text) == "Before.\n\nAfter."
 
 
 def test_line_of_another_pipe_beside_ours_goes_too() -> None:
     """Behind our marker it is a line of its own only once ours is gone."""
     text = f"[P:final_answer]: # [openai_responses:v2:items:{ULID}]: #"
-    assert without_markers(text) == ""
+    assert strip_markers(text) == ""
 
 
 @pytest.mark.parametrize(
@@ -163,24 +169,24 @@ def test_line_of_another_pipe_beside_ours_goes_too() -> None:
 def test_text_without_markers_is_left_alone(text: str) -> None:
     """Only the ends are trimmed, and only where it is split."""
     assert not has_marker(text)
-    assert without_markers(text) == text
+    assert strip_markers(text) == text
     assert [piece.text for piece in pieces(text)] == [text.strip()]
 
 
 def test_white_space_inside_a_text_stays() -> None:
     """Code is made of it."""
-    text = f"{marker('reasoning', ULID)}a\n\n    b\t\n\nc"
-    assert pieces(text) == [Marked(ULID, "a\n\n    b\t\n\nc")]
+    text = f"{format_marker('reasoning', ULID)}a\n\n    b\t\n\nc"
+    assert pieces(text) == [MarkedText(ULID, "a\n\n    b\t\n\nc")]
 
 
 @settings(deadline=None)
 @given(hostile_texts)
 def test_no_text_is_too_strange(text: str) -> None:
     """Splitting never fails, and what a person reads has no marker."""
-    clean = without_markers(text)
+    clean = strip_markers(text)
 
     assert not has_marker(clean)
-    assert without_markers(clean) == clean
+    assert strip_markers(clean) == clean
     if not has_marker(text):
         assert clean == text
 
@@ -195,8 +201,8 @@ def test_split_pieces_are_what_was_joined(
     assume(not any("]:" in text or has_marker(text) for text in texts))
     joined = head + "".join(f"{WRITERS[name][0]}\n{text}" for name, text in marked)
 
-    expected = [Marked(WRITERS[name][1], text.strip()) for name, text in marked]
-    begun = [Marked("", head.strip())] if head.strip() or not marked else []
+    expected = [MarkedText(WRITERS[name][1], text.strip()) for name, text in marked]
+    begun = [MarkedText("", head.strip())] if head.strip() or not marked else []
     assert pieces(joined) == begun + expected
 
 
@@ -228,6 +234,6 @@ def test_hostile_text_is_read_in_one_pass(name: str) -> None:
     began = time.process_time()
 
     has_marker(HOSTILE[name])
-    without_markers(HOSTILE[name])
+    strip_markers(HOSTILE[name])
 
     assert time.process_time() - began < 2.0

@@ -5,15 +5,21 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_chat.messages import Answered, Called, Returned, Said, read_messages
+from owui_chat.messages import (
+    AssistantText,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+    parse_messages,
+)
 
 Json = dict[str, Any]
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
-def said(role: str, *parts: Json) -> Said:
+def said(role: str, *parts: Json) -> UserMessage:
     """An input message of these parts."""
-    return Said({"type": "message", "role": role, "content": list(parts)})
+    return UserMessage({"type": "message", "role": role, "content": list(parts)})
 
 
 def text(words: str) -> Json:
@@ -24,8 +30,8 @@ def text(words: str) -> Json:
 def only_part(*content: Json) -> Json:
     """The one part that a user's message of this content has."""
     chat: list[Json] = [{"role": "user", "content": list(content)}]
-    _, stretches = read_messages(chat)
-    assert isinstance(stretches[0], Said)
+    _, stretches = parse_messages(chat)
+    assert isinstance(stretches[0], UserMessage)
     part: Json
     [part] = stretches[0].item["content"]
     return part
@@ -40,7 +46,7 @@ def test_system_messages_at_the_head_are_the_instructions() -> None:
         {"role": "user", "content": "Hi"},
     ]
 
-    instructions, stretches = read_messages(chat)
+    instructions, stretches = parse_messages(chat)
 
     assert instructions == "Be brief.\n\nBe kind."
     assert stretches == [said("user", text("Hi"))]
@@ -55,7 +61,7 @@ def test_later_instructions_stand_at_their_place(role: str) -> None:
         {"role": "user", "content": "Again"},
     ]
 
-    instructions, stretches = read_messages(chat)
+    instructions, stretches = parse_messages(chat)
 
     assert instructions == ""
     assert stretches == [
@@ -67,7 +73,7 @@ def test_later_instructions_stand_at_their_place(role: str) -> None:
 
 def test_developer_message_at_the_head_is_no_system_message() -> None:
     """Only the role system makes instructions."""
-    instructions, stretches = read_messages([{"role": "developer", "content": "Go"}])
+    instructions, stretches = parse_messages([{"role": "developer", "content": "Go"}])
 
     assert instructions == ""
     assert stretches == [said("developer", text("Go"))]
@@ -75,7 +81,7 @@ def test_developer_message_at_the_head_is_no_system_message() -> None:
 
 def test_empty_chat_has_nothing() -> None:
     """Whoever builds the request complains."""
-    assert read_messages([]) == ("", [])
+    assert parse_messages([]) == ("", [])
 
 
 @pytest.mark.parametrize(
@@ -129,7 +135,7 @@ def test_parts_keep_their_order() -> None:
         {"type": "text", "text": "What is it?"},
     ]
 
-    _, stretches = read_messages([{"role": "user", "content": content}])
+    _, stretches = parse_messages([{"role": "user", "content": content}])
 
     picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
     assert stretches == [said("user", picture, text("What is it?"))]
@@ -137,7 +143,7 @@ def test_parts_keep_their_order() -> None:
 
 def test_bare_texts_in_a_list_are_text() -> None:
     """Some clients send them."""
-    _, stretches = read_messages([{"role": "user", "content": ["Hi"]}])
+    _, stretches = parse_messages([{"role": "user", "content": ["Hi"]}])
 
     assert stretches == [said("user", text("Hi"))]
 
@@ -156,7 +162,7 @@ def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
     chat: list[Json] = [{"role": role, "content": [part], "tool_call_id": "call_1"}]
 
     with pytest.raises(InvalidRequest, match="remove it from the message") as caught:
-        read_messages(chat)
+        parse_messages(chat)
 
     assert "QQ==" not in str(caught.value)
 
@@ -164,12 +170,12 @@ def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
 def test_unknown_role_gives_a_sentence() -> None:
     """It names the roles that there are."""
     with pytest.raises(InvalidRequest, match="system, developer, user, assistant"):
-        read_messages([{"role": "narrator", "content": "Once upon a time"}])
+        parse_messages([{"role": "narrator", "content": "Once upon a time"}])
 
 
 def test_message_without_content_is_an_empty_text() -> None:
     """Null content comes from clients that send a message of tool calls alone."""
-    _, stretches = read_messages([{"role": "user", "content": None}])
+    _, stretches = parse_messages([{"role": "user", "content": None}])
 
     assert stretches == [said("user", text(""))]
 
@@ -178,9 +184,9 @@ def test_answer_keeps_its_text_as_it_is() -> None:
     """Markers and white space are the business of the history."""
     content = "\n\n[openai_responses:v2:reasoning:01]: #\n\nHi "
 
-    _, stretches = read_messages([{"role": "assistant", "content": content}])
+    _, stretches = parse_messages([{"role": "assistant", "content": content}])
 
-    assert stretches == [Answered(content)]
+    assert stretches == [AssistantText(content)]
 
 
 def test_answer_may_be_a_list_of_parts() -> None:
@@ -192,15 +198,15 @@ def test_answer_may_be_a_list_of_parts() -> None:
         "loose",
     ]
 
-    _, stretches = read_messages([{"role": "assistant", "content": content}])
+    _, stretches = parse_messages([{"role": "assistant", "content": content}])
 
-    assert stretches == [Answered("It is 42.")]
+    assert stretches == [AssistantText("It is 42.")]
 
 
 @pytest.mark.parametrize("content", [None, "", " \n", [], 7])
 def test_answer_without_text_is_no_answer(content: object) -> None:
     """The API refuses empty messages of the assistant."""
-    _, stretches = read_messages([{"role": "assistant", "content": content}])
+    _, stretches = parse_messages([{"role": "assistant", "content": content}])
 
     assert stretches == []
 
@@ -221,14 +227,14 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
         {"role": "tool", "tool_call_id": "call_2", "content": ""},
     ]
 
-    _, stretches = read_messages(chat)
+    _, stretches = parse_messages(chat)
 
     assert stretches == [
-        Answered("Let me look."),
-        Called("call_1", "get_weather", '{"city":"Bern"}'),
-        Called("call_2", "now", "{}"),
-        Returned("call_1", "rain"),
-        Returned("call_2", ""),
+        AssistantText("Let me look."),
+        ToolCall("call_1", "get_weather", '{"city":"Bern"}'),
+        ToolCall("call_2", "now", "{}"),
+        ToolMessage("call_1", "rain"),
+        ToolMessage("call_2", ""),
     ]
 
 
@@ -239,7 +245,7 @@ def test_what_is_no_call_is_left_out(tool_calls: object) -> None:
         {"role": "assistant", "content": "Hi", "tool_calls": tool_calls}
     ]
 
-    assert read_messages(chat)[1] == [Answered("Hi")]
+    assert parse_messages(chat)[1] == [AssistantText("Hi")]
 
 
 @pytest.mark.parametrize(("content", "output"), [(None, ""), ("", ""), (7, "7")])
@@ -247,7 +253,7 @@ def test_output_is_text_even_when_empty(content: object, output: str) -> None:
     """A call without its output would be refused."""
     chat: list[Json] = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
 
-    assert read_messages(chat)[1] == [Returned("call_1", output)]
+    assert parse_messages(chat)[1] == [ToolMessage("call_1", output)]
 
 
 def test_output_with_a_picture_stays_a_list() -> None:
@@ -259,8 +265,8 @@ def test_output_with_a_picture_stays_a_list() -> None:
     chat: list[Json] = [{"role": "tool", "tool_call_id": "call_1", "content": content}]
 
     picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
-    expected = Returned("call_1", [text("A map"), picture])
-    assert read_messages(chat)[1] == [expected]
+    expected = ToolMessage("call_1", [text("A map"), picture])
+    assert parse_messages(chat)[1] == [expected]
 
 
 def test_nothing_that_was_given_is_changed() -> None:
@@ -268,7 +274,7 @@ def test_nothing_that_was_given_is_changed() -> None:
     part = {"type": "image_url", "image_url": {"url": PICTURE}}
     chat: list[Json] = [{"role": "user", "content": [part]}]
 
-    read_messages(chat)
+    parse_messages(chat)
 
     assert chat == [
         {

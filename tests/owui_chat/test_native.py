@@ -11,19 +11,19 @@ from host_functions import HostFunctions
 from openai_responses.endings import CUT, Ending
 from openai_responses.items import Item, message_text
 from openai_responses.loop.events import (
-    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
-    Noted,
-    RunEnded,
-    TurnEnded,
+    ResponseDone,
+    RunDone,
+    Status,
+    ToolOutput,
 )
 from openai_responses.models.usage import Usage
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
-from owui_chat.render.native import NativeView
-from owui_chat.storage.markers import has_marker, marker
-from owui_chat.storage.output_carrier import REMARK_TYPE
+from owui_chat.render.native import NativeRenderer
+from owui_chat.storage.markers import format_marker, has_marker
+from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from run_sample import (
     TRANSCRIPTS,
     call,
@@ -44,7 +44,7 @@ Json = dict[str, Any]
 ANNOTATED = ("annotations.sse", "file-search.sse")
 each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
 OUTPUT = "function_call_output"
-LINE = marker("items", "A" * 26)
+LINE = format_marker("items", "A" * 26)
 ONE, TWO = Usage(10, 5, 15, 2, 1, 3), Usage(30, 7, 37, 4, 2, 5)
 
 
@@ -55,10 +55,10 @@ def natives(chunks: list[Json]) -> list[Json]:
 
 def shown(*items: Item, line: str = "") -> list[Item]:
     """What the view holds of a run; `line` stands before the first text."""
-    view = NativeView(lambda: 100.0)
+    view = NativeRenderer(lambda: 100.0)
     for event in run_of(*items):
         begins = isinstance(event, Grew) and event.kind == "text"
-        for _ in view.show(event, line if begins else ""):
+        for _ in view.render(event, line if begins else ""):
             line = "" if begins else line
     return view.items
 
@@ -142,7 +142,7 @@ def test_usage_comes_once(name: str) -> None:
 
     events = run_of_transcript(name)
     ended = events[-1]
-    assert isinstance(ended, RunEnded)
+    assert isinstance(ended, RunDone)
     assert len([c for c in chunks if "usage" in c]) == (1 if ended.usage else 0)
     assert not any(c.get("type") == "response.completed" for c in chunks)
 
@@ -152,7 +152,7 @@ def test_failure_is_told_last_without_choices(name: str) -> None:
     """With them the host does not look at `error`."""
     events = run_of_transcript(name)
     ended = events[-1]
-    assert isinstance(ended, RunEnded)
+    assert isinstance(ended, RunDone)
 
     errors = [chunk for chunk in tell(events).chunks if "error" in chunk]
 
@@ -172,7 +172,7 @@ def ended_on_the_page(chunks: list[Json]) -> Iterator[tuple[str, Item]]:
         place, item = chunk.get("output_index", -1), chunk.get("item", {})
         if chunk.get("type") == "response.output_text.delta":
             texts[place] += chunk["delta"]
-        if item.get("type") not in ("message", REMARK_TYPE):
+        if item.get("type") not in ("message", COMMENTARY_TYPE):
             continue
         if item["status"] != "in_progress" and place not in ended:
             ended.add(place)
@@ -200,10 +200,10 @@ def test_deltas_of_one_text_make_the_whole(name: str) -> None:
 def test_reasoning_is_shown_with_its_summary_and_time() -> None:
     """`Thought for 7 seconds`, and nothing of what was sealed."""
     times: Iterator[float] = iter([90.0, 100.0, 107.4, 108.0])
-    view = NativeView(lambda: next(times))
+    view = NativeRenderer(lambda: next(times))
 
     for event in run_of(reasoning("1")):
-        list(view.show(event))
+        list(view.render(event))
 
     assert view.items == [
         {
@@ -234,9 +234,9 @@ def test_marker_stands_in_the_stored_text_too() -> None:
 
 def test_marker_at_the_end_has_a_message_of_its_own() -> None:
     """Stored as it is; while it streams there is nothing to see."""
-    view = NativeView(lambda: 0.0)
+    view = NativeRenderer(lambda: 0.0)
 
-    chunks = list(view.show(RunEnded(Ending("completed")), LINE))
+    chunks = list(view.render(RunDone(Ending("completed")), LINE))
 
     begun, done, _ = chunks
     assert begun["item"]["content"] == [text_part("")]
@@ -321,13 +321,13 @@ def test_what_the_page_cannot_show_is_not_sent() -> None:
 
 def test_item_that_was_never_announced_is_not_shown() -> None:
     """A run announces every item; a view that missed it cannot place it."""
-    view = NativeView(lambda: 0.0)
+    view = NativeRenderer(lambda: 0.0)
     grew, ended = Grew(3, "text", 0, "Rain."), ItemEnded(3, message("1", "Rain."))
 
     assert [
-        *view.show(grew),
-        *view.show(ended),
-        *view.show(TurnEnded("", "", None)),
+        *view.render(grew),
+        *view.render(ended),
+        *view.render(ResponseDone("", "", None)),
     ] == []
 
 
@@ -370,9 +370,9 @@ def test_usage_of_one_turn_is_its_own_last() -> None:
 
 def test_usage_and_error_both_come() -> None:
     """Tokens were spent although it failed."""
-    view = NativeView(lambda: 0.0)
+    view = NativeRenderer(lambda: 0.0)
 
-    chunks = list(view.show(RunEnded(CUT, ONE, ONE)))
+    chunks = list(view.render(RunDone(CUT, ONE, ONE)))
 
     assert chunks == [
         {"choices": [{"index": 0, "delta": {}}], "usage": host_usage(ONE, ONE)},
@@ -383,17 +383,17 @@ def test_usage_and_error_both_come() -> None:
 def test_the_end_says_how_long_it_took() -> None:
     """From the first moment on; without usage, failure or marker nothing else."""
     times = iter([100.0, 112.0])
-    view = NativeView(lambda: next(times))
+    view = NativeRenderer(lambda: next(times))
 
-    chunks = list(view.show(RunEnded(Ending("completed"))))
+    chunks = list(view.render(RunDone(Ending("completed"))))
 
     assert chunks == [status_chunk("Finished in 12 s")]
 
 
 def test_calls_that_the_host_will_run_are_no_end() -> None:
     """The line comes when the last round of the answer is over."""
-    ended = RunEnded(Ending("completed"), output=(call("1"),))
-    assert list(NativeView(lambda: 0.0).show(ended)) == []
+    ended = RunDone(Ending("completed"), output=(call("1"),))
+    assert list(NativeRenderer(lambda: 0.0).render(ended)) == []
 
 
 # ---------------------------------------------------------------- besides the answer
@@ -401,9 +401,9 @@ def test_calls_that_the_host_will_run_are_no_end() -> None:
 
 def test_note_is_a_status_line() -> None:
     """Done at once, so that nothing spins above a finished answer."""
-    view = NativeView(lambda: 0.0)
+    view = NativeRenderer(lambda: 0.0)
 
-    [chunk] = view.show(Noted("Trying again in 3 s."))
+    [chunk] = view.render(Status("Trying again in 3 s."))
 
     assert chunk == status_chunk("Trying again in 3 s.")
     status = {"description": "Trying again in 3 s.", "done": True}
@@ -432,11 +432,11 @@ def test_event_of_the_host_has_an_empty_choice(chunk: Json) -> None:
 
 def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
     """The numbers are those of the run, not of a response."""
-    view = NativeView(lambda: 0.0)
+    view = NativeRenderer(lambda: 0.0)
     events = run_of(message("1", "One"))[:-1]
     events += [ItemStarted(1, message("2", "")), ItemEnded(1, message("2", "Two"))]
 
-    chunks = [chunk for event in events for chunk in view.show(event)]
+    chunks = [chunk for event in events for chunk in view.render(event)]
 
     assert host_functions.reduce(chunks) == view.items
     assert [message_text(item) for item in view.items] == ["One", "Two"]
@@ -445,16 +445,16 @@ def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
 # ---------------------------------------------------------------- answered calls
 
 
-def card_of(answered: CallAnswered) -> tuple[list[Json], list[Item]]:
+def card_of(answered: ToolOutput) -> tuple[list[Json], list[Item]]:
     """What is sent of an answered call, and what the view holds of it."""
-    view = NativeView(lambda: 100.0)
-    chunks = list(view.show(answered))
+    view = NativeRenderer(lambda: 100.0)
+    chunks = list(view.render(answered))
     return chunks, view.items
 
 
 def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
     """Complete at once, at a place of its own."""
-    chunks, items = card_of(CallAnswered(7, output("1")))
+    chunks, items = card_of(ToolOutput(7, output("1")))
 
     assert items == [
         {
@@ -473,7 +473,7 @@ def test_output_of_a_call_is_shown_as_the_host_stores_it() -> None:
 
 def test_call_that_failed_is_shown_so() -> None:
     """The card says it."""
-    _, [item] = card_of(CallAnswered(0, output("1", "Error: no."), failed=True))
+    _, [item] = card_of(ToolOutput(0, output("1", "Error: no."), failed=True))
 
     assert item["status"] == "failed"
 
@@ -483,7 +483,7 @@ def test_card_has_files_and_embeds_and_sources_of_their_own() -> None:
     source = {"source": {"name": "search_web"}}
     card = {"files": ["f"], "embeds": ["<b>"], "sources": [source]}
 
-    chunks, [item] = card_of(CallAnswered(0, output("1"), card=card))
+    chunks, [item] = card_of(ToolOutput(0, output("1"), card=card))
 
     assert (item["files"], item["embeds"]) == (["f"], ["<b>"])
     assert "sources" not in item
@@ -498,7 +498,7 @@ def test_picture_is_shown_by_its_address_alone() -> None:
     stored = {"type": "input_image", "image_url": "/api/v1/files/1/content"}
     item = {**output("1"), "output": [text, bytes_]}
 
-    chunks, [shown_item] = card_of(CallAnswered(0, item, card={"stored": [stored]}))
+    chunks, [shown_item] = card_of(ToolOutput(0, item, card={"stored": [stored]}))
 
     assert shown_item["output"] == [text, stored]
     assert "base64" not in str(chunks)
@@ -507,11 +507,11 @@ def test_picture_is_shown_by_its_address_alone() -> None:
 def test_custom_call_is_a_card_like_any_other(host_functions: HostFunctions) -> None:
     """Its text is an argument; the host gives call and output back as a pair."""
     custom = custom_call("1", 'a "note"\nfor Zürich')
-    view = NativeView(lambda: 0.0)
+    view = NativeRenderer(lambda: 0.0)
     events = run_of(custom)
     given = {**output("1"), "type": "custom_tool_call_output"}
-    events.insert(-1, CallAnswered(1, given))
-    chunks = [chunk for event in events for chunk in view.show(event)]
+    events.insert(-1, ToolOutput(1, given))
+    chunks = [chunk for event in events for chunk in view.render(event)]
 
     stored = host_functions.reduce(natives(chunks))
 
@@ -530,10 +530,10 @@ def test_call_of_an_answer_that_broke_off_is_closed(
     ended: bool, host_functions: HostFunctions
 ) -> None:
     """The host would run it, with half of its arguments."""
-    view = NativeView(lambda: 0.0)
+    view = NativeRenderer(lambda: 0.0)
     begun, first, *rest = run_of(call("1"))
-    events = [begun, first, *(rest[:-1] if ended else []), RunEnded(CUT)]
-    chunks = [chunk for event in events for chunk in view.show(event)]
+    events = [begun, first, *(rest[:-1] if ended else []), RunDone(CUT)]
+    chunks = [chunk for event in events for chunk in view.render(event)]
 
     called, returned = host_functions.reduce(natives(chunks))
 
@@ -547,11 +547,11 @@ def test_call_of_an_answer_that_broke_off_is_closed(
 
 def test_failure_closes_no_call_that_has_its_output() -> None:
     """An earlier round of the run is whole."""
-    view = NativeView(lambda: 0.0)
-    events = [*run_with_tools()[:-1], RunEnded(CUT)]
+    view = NativeRenderer(lambda: 0.0)
+    events = [*run_with_tools()[:-1], RunDone(CUT)]
 
     for event in events:
-        list(view.show(event))
+        list(view.render(event))
 
     outputs = [i["output"] for i in view.items if i["type"] == OUTPUT]
     assert [parts[0]["text"] for parts in outputs] == ["rain", "snow"]
@@ -563,8 +563,8 @@ def test_run_with_tools_is_one_message_to_the_host(
     host_functions: HostFunctions,
 ) -> None:
     """Calls, outputs and text as it was told; the next turn gets them as pairs."""
-    view = NativeView(lambda: 100.0)
-    chunks = [c for event in run_with_tools() for c in view.show(event)]
+    view = NativeRenderer(lambda: 100.0)
+    chunks = [c for event in run_with_tools() for c in view.render(event)]
 
     stored = host_functions.reduce(natives(chunks))
 

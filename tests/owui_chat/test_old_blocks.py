@@ -2,7 +2,7 @@
 
 import pytest
 
-from owui_chat.input.history import without_old_blocks
+from owui_chat.input.history import strip_old_blocks
 
 OURS = [
     '<details type="status" done="false">\n<summary>Working</summary>\n\n---</details>',
@@ -18,7 +18,7 @@ def test_block_of_an_earlier_writer_goes(block: str) -> None:
     """And nothing around it, however many there are."""
     text = f"{block}\nRain.\n\n{block}\nSnow."
 
-    assert without_old_blocks(text) == "Rain.\n\nSnow."
+    assert strip_old_blocks(text) == "Rain.\n\nSnow."
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_block_of_an_earlier_writer_goes(block: str) -> None:
 )
 def test_text_of_a_model_stays(text: str) -> None:
     """Also what only looks like a block."""
-    assert without_old_blocks(text) == text
+    assert strip_old_blocks(text) == text
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_hostile_text_is_read_in_one_pass(start: str) -> None:
     """A quadratic pattern would take hours for 2 MB of blocks that never end."""
     text = f"{start * 100_000}<b></details>{start * 100_000}"
 
-    assert without_old_blocks(text).endswith(start)
+    assert strip_old_blocks(text).endswith(start)

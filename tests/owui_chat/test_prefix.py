@@ -5,14 +5,20 @@ import json
 import pytest
 
 from owui_chat.input.prefix import (
-    Sent,
-    as_sent,
+    SentContext,
+    add_sent_context,
+    apply_sent_context,
+    capture_sent_context,
     first_instructions,
-    read_sent,
-    sent_now,
-    with_sent,
+    read_sent_context,
 )
-from owui_chat.messages import Answered, Paired, Said, Stretch, paired_messages
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    Paired,
+    UserMessage,
+    pair_messages,
+)
 from owui_chat.storage.records import message_key
 
 ROW = {
@@ -26,25 +32,25 @@ ROW = {
 ASKED = {"user_message_id": "q2", "message_id": "a2"}
 
 
-def said(text: str, role: str = "user") -> Said:
+def said(text: str, role: str = "user") -> UserMessage:
     """A message that no model wrote."""
     part = {"type": "input_text", "text": text}
-    return Said({"type": "message", "role": role, "content": [part]})
+    return UserMessage({"type": "message", "role": role, "content": [part]})
 
 
-CHAT: list[Stretch] = [
+CHAT: list[ChatPart] = [
     said("zero"),
-    Answered("yes"),
+    AssistantText("yes"),
     said("one"),
-    Answered("well"),
+    AssistantText("well"),
     said("<c/>\ntwo"),
 ]
-PAIRS = paired_messages(CHAT, ROW, ASKED)
+PAIRS = pair_messages(CHAT, ROW, ASKED)
 
 
 def test_messages_are_paired_with_the_branch_that_is_asked() -> None:
     """Another answer to the same message is of another branch."""
-    assert paired_messages(CHAT, ROW, ASKED) == {
+    assert pair_messages(CHAT, ROW, ASKED) == {
         0: Paired(ROW["q0"], "a0"),
         2: Paired(ROW["q1"], "a1"),
         4: Paired(ROW["q2"], "a2"),
@@ -53,7 +59,7 @@ def test_messages_are_paired_with_the_branch_that_is_asked() -> None:
 
 def test_oldest_messages_may_be_gone() -> None:
     """The host's compaction leaves them out of the request."""
-    assert paired_messages(CHAT[2:], ROW, ASKED) == {
+    assert pair_messages(CHAT[2:], ROW, ASKED) == {
         0: Paired(ROW["q1"], "a1"),
         2: Paired(ROW["q2"], "a2"),
     }
@@ -63,7 +69,7 @@ def test_question_that_nothing_answered_has_no_answer() -> None:
     """The answer to the next one is not its own."""
     row = {**ROW, "q1": {**ROW["q1"], "parentId": "q0"}}
 
-    pairs = paired_messages([said("zero"), *CHAT[2:]], row, ASKED)
+    pairs = pair_messages([said("zero"), *CHAT[2:]], row, ASKED)
 
     assert [one.answer_id for one in pairs.values()] == ["a2", "a1", ""]
 
@@ -73,10 +79,15 @@ def test_first_turn_keeps_its_instructions() -> None:
     asked = [said("zero")]
     pairs = {0: Paired(ROW["q0"], "a0")}
 
-    assert sent_now(asked, pairs, {}, "Be brief.") == Sent(None, "Be brief.")
-    assert sent_now(asked, pairs, {}, None) == Sent()
-    before = {"a0": Sent(None, "Be brief.")}
-    assert sent_now(CHAT[:3], PAIRS_OF_TWO, before, "Be brief.") == Sent()
+    assert capture_sent_context(asked, pairs, {}, "Be brief.") == SentContext(
+        None, "Be brief."
+    )
+    assert capture_sent_context(asked, pairs, {}, None) == SentContext()
+    before = {"a0": SentContext(None, "Be brief.")}
+    assert (
+        capture_sent_context(CHAT[:3], PAIRS_OF_TWO, before, "Be brief.")
+        == SentContext()
+    )
 
 
 PAIRS_OF_TWO = {place: PAIRS[place] for place in (0, 2)}
@@ -96,11 +107,11 @@ def test_what_changed_is_told_against_what_was_told_last(
 ) -> None:
     """It was noon first, then one: that is what holds."""
     sent = {
-        "a0": Sent(None, "Be brief.\nIt is noon."),
-        "a1": Sent(None, None, ("It is one.",), ("It is noon.",)),
+        "a0": SentContext(None, "Be brief.\nIt is noon."),
+        "a1": SentContext(None, None, ("It is one.",), ("It is noon.",)),
     }
 
-    now = sent_now(CHAT, PAIRS, sent, given)
+    now = capture_sent_context(CHAT, PAIRS, sent, given)
 
     assert (now.new, now.gone) == (new, gone)
     assert now.injected is not None
@@ -109,9 +120,9 @@ def test_what_changed_is_told_against_what_was_told_last(
 
 def test_news_stand_in_front_of_the_message_they_came_with() -> None:
     """Now, and in every later turn."""
-    sent = {"a1": Sent(None, None, ("It is one.",), ("It is noon.",))}
+    sent = {"a1": SentContext(None, None, ("It is one.",), ("It is noon.",))}
 
-    told = as_sent(CHAT, PAIRS, sent)
+    told = apply_sent_context(CHAT, PAIRS, sent)
 
     news = (
         "The instructions have changed.\nNew lines:\nIt is one.\n"
@@ -122,14 +133,22 @@ def test_news_stand_in_front_of_the_message_they_came_with() -> None:
 
 def test_what_was_sent_is_read_back() -> None:
     """From the keys of answers alone, and only what can be read."""
-    sent = Sent(sent_now(CHAT, PAIRS, {}, None).injected, "Be brief.", ("a",), ("b",))
+    sent = SentContext(
+        capture_sent_context(CHAT, PAIRS, {}, None).injected,
+        "Be brief.",
+        ("a",),
+        ("b",),
+    )
     chat = {
-        message_key("a2"): with_sent({"__v": 4, "items": {}}, sent),
-        message_key("a1"): with_sent({"__v": 4}, Sent()),
+        message_key("a2"): add_sent_context({"__v": 4, "items": {}}, sent),
+        message_key("a1"): add_sent_context({"__v": 4}, SentContext()),
         message_key("a0"): {"sent": {"new": "x", "instructions": 7}},
         "openai_responses_pipe": {"sent": {"instructions": "no answer's"}},
         "title": "sent",
     }
 
-    assert read_sent(json.loads(json.dumps(chat))) == {"a2": sent, "a0": Sent()}
-    assert with_sent({"__v": 4}, None) == {"__v": 4}
+    assert read_sent_context(json.loads(json.dumps(chat))) == {
+        "a2": sent,
+        "a0": SentContext(),
+    }
+    assert add_sent_context({"__v": 4}, None) == {"__v": 4}

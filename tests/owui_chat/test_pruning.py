@@ -9,9 +9,9 @@ from owui_chat.storage.records import (
     SEED_KEY,
     Record,
     message_key,
+    prune,
     read_records,
     stored_size,
-    tidied,
     write_records,
 )
 from run_sample import ORIGIN, call, output, reasoning
@@ -49,7 +49,7 @@ def test_what_deleted_messages_left_is_emptied() -> None:
         C: {"__v": 4},
     }
 
-    assert tidied(values, chat_of("B"), B, ROOMY) == {A: {"__v": 4, "dead": ["X" * 26]}}
+    assert prune(values, chat_of("B"), B, ROOMY) == {A: {"__v": 4, "dead": ["X" * 26]}}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_nothing_else_is_emptied(key: str, messages: Json) -> None:
     """Neither the answer's own key, nor what earlier writers left."""
     values = {key: kept("A", 1, reasoning("1"))}
 
-    assert tidied(values, messages, message_key("m-own"), ROOMY) == {}
+    assert prune(values, messages, message_key("m-own"), ROOMY) == {}
 
 
 def test_oldest_outputs_are_shortened_first() -> None:
@@ -77,7 +77,7 @@ def test_oldest_outputs_are_shortened_first() -> None:
     }
     most = sum(map(stored_size, values.values())) - 1
 
-    changed = tidied(values, chat_of("A", "B", "C"), "", most)
+    changed = prune(values, chat_of("A", "B", "C"), "", most)
 
     assert list(changed) == [A]
     payload = read_records(changed)["A" * 26].payload
@@ -99,7 +99,7 @@ def test_oldest_items_go_when_outputs_are_not_enough() -> None:
         C: kept("C", 3, {**long, "id": "rs_3"}),
     }
 
-    changed = tidied(values, chat_of("A", "B", "C"), "", 6500)
+    changed = prune(values, chat_of("A", "B", "C"), "", 6500)
 
     assert changed[A] == {"__v": 4, "dead": ["X" * 26]}
     assert changed[B]["items"]
@@ -111,7 +111,7 @@ def test_growing_answers_are_left_alone() -> None:
     values = {A: kept("A", 1, code("1")), B: kept("B", 2, code("2"))}
     messages = chat_of("B", **{"m-A": {"done": False}})
 
-    assert list(tidied(values, messages, "", 100)) == [B]
+    assert list(prune(values, messages, "", 100)) == [B]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,6 @@ def test_growing_answers_are_left_alone() -> None:
 )
 def test_strange_values_break_nothing(value: Any) -> None:
     """Somebody else may have written there."""
-    changed = tidied({A: value}, chat_of("A"), "", 1)
+    changed = prune({A: value}, chat_of("A"), "", 1)
 
     assert changed in ({}, {A: {}})

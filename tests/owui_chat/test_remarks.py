@@ -8,13 +8,13 @@ import pytest
 from host_functions import HostFunctions
 from openai_responses.endings import CUT
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import Grew, ItemStarted, RunEnded, RunEvent
-from owui_chat.render.native import NativeView
-from owui_chat.storage.markers import without_markers
+from openai_responses.loop.events import Grew, ItemStarted, RunDone, RunEvent
+from owui_chat.render.native import NativeRenderer
+from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import (
-    REMARK_TYPE,
-    closing_remark,
-    with_given_texts,
+    COMMENTARY_TYPE,
+    closing_commentary,
+    returned_texts,
 )
 from run_sample import (
     call,
@@ -36,13 +36,13 @@ ASKS: Item = {"id": "mcpr_1", "type": "mcp_approval_request", "arguments": "{}"}
 
 def remarks(items: list[Item]) -> list[str]:
     """What the items say in passing."""
-    return [message_text(item) for item in items if item["type"] == REMARK_TYPE]
+    return [message_text(item) for item in items if item["type"] == COMMENTARY_TYPE]
 
 
 def texts(items: list[Item]) -> list[str]:
     """What the items say as an answer; lines that nobody sees are not in it."""
     said = (message_text(item) for item in items if item["type"] == "message")
-    return [text for text in map(without_markers, said) if text]
+    return [text for text in map(strip_markers, said) if text]
 
 
 def grown(parts: list[str]) -> Iterator[RunEvent]:
@@ -59,7 +59,7 @@ def test_remark_is_a_quotation_between_the_cards() -> None:
     told = tell(run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER))
 
     kinds = [item["type"] for item in told.view.items]
-    assert kinds == ["reasoning", REMARK_TYPE, "message", "reasoning", "message"]
+    assert kinds == ["reasoning", COMMENTARY_TYPE, "message", "reasoning", "message"]
     assert remarks(told.view.items) == ["> I look:\n> \n> - here"]
     assert texts(told.view.items) == ["Rain."]
 
@@ -80,9 +80,9 @@ def test_what_a_stop_leaves_is_at_least_half_of_it(
 ) -> None:
     """The host lets no text of such an item grow: it gets all of it now and then."""
     parts = [f"word{number} " for number in range(count)]
-    view = NativeView(lambda: 1.0)
+    view = NativeRenderer(lambda: 1.0)
 
-    chunks = [chunk for event in grown(parts) for chunk in view.show(event)]
+    chunks = [chunk for event in grown(parts) for chunk in view.render(event)]
 
     [stored] = remarks(host_functions.reduce(chunks))
     whole = "> " + "".join(parts)
@@ -93,9 +93,9 @@ def test_what_a_stop_leaves_is_at_least_half_of_it(
 def test_a_long_remark_costs_about_what_a_text_does() -> None:
     """Whole texts are sent ever more rarely, and growth in between."""
     parts = [f"word{number:04} " for number in range(1000)]
-    view = NativeView(lambda: 1.0)
+    view = NativeRenderer(lambda: 1.0)
 
-    chunks = [chunk for event in grown(parts) for chunk in view.show(event)]
+    chunks = [chunk for event in grown(parts) for chunk in view.render(event)]
 
     deltas = [chunk["delta"] for chunk in chunks if "delta" in chunk]
     again = [message_text(chunk["item"]) for chunk in chunks if "item" in chunk]
@@ -105,8 +105,8 @@ def test_a_long_remark_costs_about_what_a_text_does() -> None:
 
 def test_growth_keeps_to_the_quotation() -> None:
     """A line's end in any delta begins another quoted line."""
-    view = NativeView(lambda: 1.0)
-    chunks = [c for e in grown(["One\n", "\ntwo", "\n"]) for c in view.show(e)]
+    view = NativeRenderer(lambda: 1.0)
+    chunks = [c for e in grown(["One\n", "\ntwo", "\n"]) for c in view.render(e)]
 
     shown = ""
     for chunk in chunks:
@@ -154,11 +154,11 @@ def test_remark_with_which_a_run_ends_is_its_answer(
 def test_failed_run_shows_its_remark_as_what_it_is() -> None:
     """The tool that it announced never ran."""
     events = run_of(LOOK, call("1"))
-    ended = RunEnded(CUT, None, None, (LOOK, call("1"), output("1")))
-    view = NativeView(lambda: 1.0)
+    ended = RunDone(CUT, None, None, (LOOK, call("1"), output("1")))
+    view = NativeRenderer(lambda: 1.0)
 
     for event in [*events[:-1], ended]:
-        list(view.show(event))
+        list(view.render(event))
 
     assert (len(remarks(view.items)), texts(view.items)) == (1, [])
 
@@ -184,16 +184,16 @@ def test_failed_run_shows_its_remark_as_what_it_is() -> None:
 )
 def test_what_a_run_ends_with(items: list[Item], closing: Item | None) -> None:
     """A remark counts when nothing is said or done after it."""
-    assert closing_remark(items) == closing
+    assert closing_commentary(items) == closing
 
 
 def test_host_gives_back_answers_alone() -> None:
     """Of remarks only the last, where it is the answer."""
-    assert with_given_texts([(LOOK, "look"), (ANSWER, "Rain.")]) == [
+    assert returned_texts([(LOOK, "look"), (ANSWER, "Rain.")]) == [
         (LOOK, ""),
         (ANSWER, "Rain."),
     ]
-    assert with_given_texts([(LOOK, "look"), (DONE, "Done.")]) == [
+    assert returned_texts([(LOOK, "look"), (DONE, "Done.")]) == [
         (LOOK, ""),
         (DONE, "Done."),
     ]

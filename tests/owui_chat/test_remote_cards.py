@@ -9,16 +9,16 @@ from host_functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.items import Item, item_type
 from openai_responses.loop.events import (
-    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
-    RunEnded,
+    RunDone,
     RunEvent,
+    ToolOutput,
 )
-from openai_responses.requests.replay import given_back, refused_pair, remote_pair
+from openai_responses.requests.replay import refused_pair, remote_pair, replay_output
 from owui_chat.input.history import build_input
-from owui_chat.messages import read_messages
+from owui_chat.messages import parse_messages
 from run_sample import (
     ORIGIN,
     Told,
@@ -54,7 +54,7 @@ def sent_next(
 ) -> list[Item]:
     """What the next turn sends of a message that the host stored."""
     messages = [ASKED, *host.convert(output), ASKED]
-    _, stretches = read_messages(messages)
+    _, stretches = parse_messages(messages)
     return build_input(stretches, records or {}, ORIGIN)[1:-1]
 
 
@@ -73,7 +73,7 @@ def refused() -> list[RunEvent]:
     told: list[RunEvent] = [
         ItemStarted(2, call),
         ItemEnded(2, call),
-        CallAnswered(3, output, failed=True),
+        ToolOutput(3, output, failed=True),
     ]
     rest = run_of(message("1", "I go on."))
     items = (reasoning("1"), REQUEST, call, output, message("1", "I go on."))
@@ -82,7 +82,7 @@ def refused() -> list[RunEvent]:
         for event in rest
         if isinstance(event, ItemStarted | Grew | ItemEnded)
     ]
-    return [*asked, *told, *moved, RunEnded(COMPLETED, output=items)]
+    return [*asked, *told, *moved, RunDone(COMPLETED, output=items)]
 
 
 def calls_in(items: list[Item]) -> list[Item]:
@@ -168,7 +168,7 @@ def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
         for place, event in enumerate(whole)
         if isinstance(event, ItemEnded) and event.item["type"] == "mcp_call"
     )
-    told = tell([*whole[:end], RunEnded(CUT)])
+    told = tell([*whole[:end], RunDone(CUT)])
 
     call, output = calls_in(stored(host_functions, told))
     assert (call["status"], output["status"]) == ("incomplete", "failed")
@@ -190,7 +190,7 @@ def test_the_next_turn_sends_what_the_next_round_would(
     told = tell(events)
     sent = sent_next(host_functions, stored(host_functions, told), told.records)
 
-    assert sent == given_back(ended_items(events), with_reasoning=True)
+    assert sent == replay_output(ended_items(events), with_reasoning=True)
     assert not [item for item in sent if item["type"] == "mcp_call"]
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from host_functions import HostFunctions
 from openai_responses.items import (
     Item,
+    drop_orphans,
     is_call,
     is_call_output,
     is_commentary,
@@ -20,21 +21,24 @@ from openai_responses.items import (
     item_type,
     message_text,
     open_calls,
-    without_orphans,
 )
 from openai_responses.loop.events import ItemEnded, ItemStarted, RunEvent
-from openai_responses.requests.replay import replayed, restated
+from openai_responses.requests.replay import replay_items, strip_for_replay
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
-    as_sent,
+    add_sent_context,
+    apply_sent_context,
+    capture_sent_context,
     first_instructions,
-    read_sent,
-    sent_now,
-    with_sent,
+    read_sent_context,
 )
-from owui_chat.messages import paired_messages, read_messages
+from owui_chat.messages import pair_messages, parse_messages
 from owui_chat.storage.markers import has_marker
-from owui_chat.storage.output_carrier import kept_values, stored_runs, with_kept
+from owui_chat.storage.output_carrier import (
+    output_values,
+    restore_from_outputs,
+    stored_outputs,
+)
 from owui_chat.storage.records import Record, message_key, read_records, write_records
 from picture_sample import PNG, data_url
 from run_sample import (
@@ -129,13 +133,13 @@ def sent_next(
     answer = {"m-1": {"role": "assistant", "output": output}}
     chat = {message_key("m-1"): write_records(records)}
     if carrier == "output":
-        chat = kept_values(answer)
+        chat = output_values(answer)
         assert not any(has_marker(json.dumps(m)) for m in host.convert(output))
     messages = [ASKED, *host.convert(output), ASKED]
-    instructions, stretches = read_messages(messages)
+    instructions, stretches = parse_messages(messages)
     read = read_records(json.loads(json.dumps(chat)))
     assert read == records
-    stretches = with_kept(stretches, stored_runs(answer, "m-1"))
+    stretches = restore_from_outputs(stretches, stored_outputs(answer, "m-1"))
     items = build_input(stretches, read, ORIGIN)
     assert instructions == ""
     assert items[0] == items[-1] == ASKED_ITEM
@@ -152,11 +156,11 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
         known = [item for item in _items(events) if _survives(item)]
         if not items and known and _stands_alone(known[0]):
             known[0] = _plain(message_text(known[0]).strip())
-        items += [told for item in known for told in restated(item)]
+        items += [told for item in known for told in replay_items(item)]
         given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
         calls = filter(is_call, known)
         items += [given.get(call["call_id"]) or _answered(call) for call in calls]
-    return without_orphans([*items, ASKED_ITEM])[:-1]
+    return drop_orphans([*items, ASKED_ITEM])[:-1]
 
 
 def _items(events: Round) -> list[Item]:
@@ -188,7 +192,7 @@ def _stands_alone(item: Item) -> bool:
 
 
 def _plain(text: str) -> Item:
-    return replayed(message("x", text))
+    return strip_for_replay(message("x", text))
 
 
 def _answered(item: Item) -> Item:
@@ -249,14 +253,14 @@ class SavedChat:
         self.parent = asked
         system = {"role": "system", "content": question.instructions}
         message = {"role": "user", "content": question.asked}
-        given, stretches = read_messages([system, *self.earlier, message])
+        given, stretches = parse_messages([system, *self.earlier, message])
         metadata = {"user_message_id": asked, "message_id": answer}
-        pairs = paired_messages(stretches, self.messages, metadata)
+        pairs = pair_messages(stretches, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
-        sent = read_sent(self.row)
-        sent[answer] = sent_now(stretches, pairs, sent, given)
-        self.row[message_key(answer)] = with_sent({}, sent[answer])
-        told = as_sent(stretches, pairs, sent)
+        sent = read_sent_context(self.row)
+        sent[answer] = capture_sent_context(stretches, pairs, sent, given)
+        self.row[message_key(answer)] = add_sent_context({}, sent[answer])
+        told = apply_sent_context(stretches, pairs, sent)
         items = build_input(told, read_records(self.row), ORIGIN)
         return first_instructions(pairs, sent) or "", items
 
@@ -455,7 +459,7 @@ def test_lost_record_loses_only_what_it_held(host_functions: HostFunctions) -> N
     rounds = [run_of(reasoning("1"), call("1")), run_of(message("1", "Rain."))]
     output, _ = stored_by_host(host_functions, rounds, "markers")
 
-    _, stretches = read_messages([ASKED, *host_functions.convert(output)])
+    _, stretches = parse_messages([ASKED, *host_functions.convert(output)])
     items = build_input(stretches, {}, ORIGIN)
 
     assert [item["type"] for item in items[1:]] == [
@@ -463,5 +467,7 @@ def test_lost_record_loses_only_what_it_held(host_functions: HostFunctions) -> N
         "function_call_output",
         "message",
     ]
-    assert without(items[1], "arguments") == without(replayed(call("1")), "arguments")
+    assert without(items[1], "arguments") == without(
+        strip_for_replay(call("1")), "arguments"
+    )
     assert items[-1] == _plain("Rain.")

@@ -7,7 +7,7 @@ import pytest
 from host_functions import HostFunctions
 from openai_responses.items import Item
 from openai_responses.loop.events import Cited, ItemEnded, RunEvent
-from owui_chat.render.native import NativeView
+from owui_chat.render.native import NativeRenderer
 from run_sample import message, run_of, run_of_transcript, search
 
 Json = dict[str, Any]
@@ -16,8 +16,8 @@ A, B = "https://a.example", "https://b.example"
 
 def shown(events: list[RunEvent]) -> tuple[list[Json], list[Item]]:
     """What is sent of a run, and what the view holds of it."""
-    view = NativeView(lambda: 0.0)
-    chunks = [chunk for event in events for chunk in view.show(event)]
+    view = NativeRenderer(lambda: 0.0)
+    chunks = [chunk for event in events for chunk in view.render(event)]
     return chunks, view.items
 
 

@@ -8,7 +8,7 @@ import pytest
 from openai_responses.requests.replay import Origin
 from owui_chat.storage.records import (
     Record,
-    dead_in,
+    invalid_ids,
     message_key,
     read_records,
     write_records,
@@ -151,7 +151,7 @@ def test_dead_records_are_written_in_order() -> None:
     value = write_records({ULID: record(SEALED)}, {"B" * 26, "A" * 26})
 
     assert value["dead"] == ["A" * 26, "B" * 26]
-    assert dead_in(value) == ["A" * 26, "B" * 26]
+    assert invalid_ids(value) == ["A" * 26, "B" * 26]
     assert "dead" not in write_records({ULID: record(SEALED)}, set())
 
 
@@ -174,4 +174,4 @@ def test_dead_record_has_no_reasoning_whichever_key_says_so() -> None:
 @pytest.mark.parametrize("value", [None, [], {}, {"dead": "A"}, {"dead": None}])
 def test_value_without_a_list_has_no_dead(value: object) -> None:
     """Whoever wrote it."""
-    assert dead_in(value) == []
+    assert invalid_ids(value) == []

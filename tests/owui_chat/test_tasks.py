@@ -6,9 +6,9 @@ import pytest
 from openai.types.chat import ChatCompletion
 
 from owui_chat.input.tasks import task_format, task_messages, task_result
-from owui_chat.storage.markers import marker
+from owui_chat.storage.markers import format_marker
 
-LINE = marker("reasoning", "A" * 26)
+LINE = format_marker("reasoning", "A" * 26)
 
 
 def test_markers_of_the_quoted_chat_are_taken_out() -> None:

@@ -6,15 +6,21 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item
-from openai_responses.loop.events import CallAnswered
+from openai_responses.loop.events import ToolOutput
 from owui_chat.input.attachments import (
     UNREADABLE_IMAGE,
-    output_with,
+    add_tool_images,
+    append_images,
     tool_image,
-    with_tool_images,
 )
-from owui_chat.messages import Answered, Returned, Said, Stretch, read_messages
-from owui_chat.render.items import output_card
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    ToolMessage,
+    UserMessage,
+    parse_messages,
+)
+from owui_chat.render.items import output_host_item
 from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]
@@ -27,17 +33,17 @@ def image(url: str) -> Item:
     return {"type": "input_image", "detail": "auto", "image_url": url}
 
 
-def returned(call_id: str, *urls: str) -> Returned:
+def returned(call_id: str, *urls: str) -> ToolMessage:
     """What a tool returned, with its pictures."""
     text = {"type": "input_text", "text": f"text {call_id}"}
     parts = [text, *map(image, urls)] if urls else f"text {call_id}"
-    return Returned(call_id, parts)
+    return ToolMessage(call_id, parts)
 
 
-def made_up(*urls: str, words: str = MADE_UP) -> Said:
+def made_up(*urls: str, words: str = MADE_UP) -> UserMessage:
     """The message that the host makes of the pictures."""
     parts = [{"type": "input_text", "text": words}, *map(image, urls)]
-    return Said({"type": "message", "role": "user", "content": parts})
+    return UserMessage({"type": "message", "role": "user", "content": parts})
 
 
 def output(call_id: str, *urls: str) -> Item:
@@ -59,11 +65,11 @@ def row(*outputs: Item) -> Json:
 
 def test_picture_goes_back_to_its_output() -> None:
     """The made-up message is gone."""
-    stretches: list[Stretch] = [returned("1"), made_up(PIXEL), Answered("A cat.")]
+    stretches: list[ChatPart] = [returned("1"), made_up(PIXEL), AssistantText("A cat.")]
 
-    found = with_tool_images(stretches, row(output("1", "/api/v1/files/f/content")))
+    found = add_tool_images(stretches, row(output("1", "/api/v1/files/f/content")))
 
-    assert found == [returned("1", PIXEL), Answered("A cat.")]
+    assert found == [returned("1", PIXEL), AssistantText("A cat.")]
 
 
 def test_our_cards_can_be_told() -> None:
@@ -71,17 +77,17 @@ def test_our_cards_can_be_told() -> None:
     sent = returned("1", SECOND).output
     item = {"type": "function_call_output", "call_id": "1", "output": sent}
     stored = {"type": "input_image", "image_url": "a"}
-    card = output_card(CallAnswered(0, item, False, {"stored": [stored]}))
-    stretches: list[Stretch] = [returned("1"), returned("2"), made_up(PIXEL)]
+    card = output_host_item(ToolOutput(0, item, False, {"stored": [stored]}))
+    stretches: list[ChatPart] = [returned("1"), returned("2"), made_up(PIXEL)]
 
-    found = with_tool_images(stretches, row(card))
+    found = add_tool_images(stretches, row(card))
 
     assert found == [returned("1", PIXEL), returned("2")]
 
 
 def test_each_output_gets_its_own() -> None:
     """The chat tells how many each has."""
-    stretches: list[Stretch] = [
+    stretches: list[ChatPart] = [
         returned("1"),
         returned("2"),
         returned("3"),
@@ -89,7 +95,7 @@ def test_each_output_gets_its_own() -> None:
     ]
     stored = row(output("1", "a"), output("2"), output("3", "b"))
 
-    found = with_tool_images(stretches, stored)
+    found = add_tool_images(stretches, stored)
 
     assert found == [returned("1", PIXEL), returned("2"), returned("3", SECOND)]
 
@@ -105,25 +111,25 @@ def test_each_output_gets_its_own() -> None:
 )
 def test_of_the_hosts_outputs_the_last_has_all(messages: Json) -> None:
     """Its round goes on before it is stored, and later turns do the same."""
-    stretches: list[Stretch] = [Answered("x"), returned("1"), returned("2")]
+    stretches: list[ChatPart] = [AssistantText("x"), returned("1"), returned("2")]
 
-    found = with_tool_images([*stretches, made_up(PIXEL)], messages)
+    found = add_tool_images([*stretches, made_up(PIXEL)], messages)
 
-    assert found == [Answered("x"), returned("1"), returned("2", PIXEL)]
+    assert found == [AssistantText("x"), returned("1"), returned("2", PIXEL)]
 
 
 def test_earlier_outputs_are_left_alone() -> None:
     """Only those right in front of the pictures count."""
-    stretches: list[Stretch] = [
+    stretches: list[ChatPart] = [
         returned("1"),
-        Answered("x"),
+        AssistantText("x"),
         returned("2"),
         made_up(PIXEL),
     ]
 
-    found = with_tool_images(stretches, {})
+    found = add_tool_images(stretches, {})
 
-    assert found == [returned("1"), Answered("x"), returned("2", PIXEL)]
+    assert found == [returned("1"), AssistantText("x"), returned("2", PIXEL)]
 
 
 @pytest.mark.parametrize(
@@ -131,22 +137,22 @@ def test_earlier_outputs_are_left_alone() -> None:
     [
         made_up(PIXEL, words="What is this?"),
         made_up(),
-        Said({"type": "message", "role": "user", "content": []}),
-        Said({**made_up(PIXEL).item, "role": "developer"}),
+        UserMessage({"type": "message", "role": "user", "content": []}),
+        UserMessage({**made_up(PIXEL).item, "role": "developer"}),
     ],
 )
-def test_other_messages_stay(message: Said) -> None:
+def test_other_messages_stay(message: UserMessage) -> None:
     """A person may show a picture right after a tool."""
-    stretches: list[Stretch] = [returned("1"), message]
+    stretches: list[ChatPart] = [returned("1"), message]
 
-    assert with_tool_images(stretches, {}) == stretches
+    assert add_tool_images(stretches, {}) == stretches
 
 
 def test_made_up_message_without_an_output_stays() -> None:
     """Somebody wrote it himself."""
-    stretches: list[Stretch] = [Answered("x"), made_up(PIXEL)]
+    stretches: list[ChatPart] = [AssistantText("x"), made_up(PIXEL)]
 
-    assert with_tool_images(stretches, {}) == stretches
+    assert add_tool_images(stretches, {}) == stretches
 
 
 def test_picture_that_nobody_reads_becomes_words() -> None:
@@ -160,7 +166,7 @@ def test_picture_that_nobody_reads_becomes_words() -> None:
 
 def test_output_without_pictures_is_a_text() -> None:
     """As it is sent in the run itself."""
-    assert output_with("x", []) == "x"
+    assert append_images("x", []) == "x"
 
 
 @pytest.mark.host
@@ -180,10 +186,10 @@ def test_what_the_real_host_makes_of_it(host_functions: HostFunctions) -> None:
     message = {"type": "message", "content": [{"type": "output_text", "text": "So."}]}
     stored = [*calls, *outputs, message]
 
-    _, stretches = read_messages(host_functions.convert(stored))
-    found = with_tool_images(stretches, {"a": {"output": stored}})
+    _, stretches = parse_messages(host_functions.convert(stored))
+    found = add_tool_images(stretches, {"a": {"output": stored}})
 
     assert found[3:] == [
         *(returned("1", PIXEL), returned("2"), returned("3", SECOND, PIXEL)),
-        Answered("So."),
+        AssistantText("So."),
     ]

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from owui_controls.controls import CONTROLS_KEY, CONTROLS_VERSION, Filter
-from owui_manifold.config import is_of_another_version, with_wishes
+from owui_manifold.config import apply_composer_switches, is_of_another_version
 from owui_manifold.valves import UserValves
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -30,11 +30,13 @@ async def told(*controls: str, user: dict[str, Any] | None = None) -> dict[str, 
 @pytest.mark.asyncio
 async def test_each_switch_is_a_wish_of_its_own() -> None:
     """Several stand side by side."""
-    wished = with_wishes(UserValves(), await told("web_search", "thinking"))
+    wished = apply_composer_switches(UserValves(), await told("web_search", "thinking"))
     assert (wished.WEB_SEARCH, wished.REASONING_EFFORT) == ("on", "high")
     assert wished.CODE_INTERPRETER == "inherit"
     assert (
-        with_wishes(UserValves(), await told("code_interpreter")).CODE_INTERPRETER
+        apply_composer_switches(
+            UserValves(), await told("code_interpreter")
+        ).CODE_INTERPRETER
         == "on"
     )
 
@@ -43,7 +45,7 @@ async def test_each_switch_is_a_wish_of_its_own() -> None:
 async def test_a_user_chooses_what_thinking_means() -> None:
     """In the switch's own settings."""
     user = {"valves": SimpleNamespace(EFFORT="max")}
-    wished = with_wishes(UserValves(), await told("thinking", user=user))
+    wished = apply_composer_switches(UserValves(), await told("thinking", user=user))
     assert wished.REASONING_EFFORT == "max"
 
 
@@ -51,15 +53,17 @@ async def test_a_user_chooses_what_thinking_means() -> None:
 async def test_without_a_switch_nothing_changes() -> None:
     """The user's own settings stay."""
     own = UserValves(REASONING_EFFORT="low", WEB_SEARCH="off")
-    assert with_wishes(own, {}) == own
-    assert with_wishes(own, await told("code_interpreter")).WEB_SEARCH == "off"
+    assert apply_composer_switches(own, {}) == own
+    assert (
+        apply_composer_switches(own, await told("code_interpreter")).WEB_SEARCH == "off"
+    )
 
 
 @pytest.mark.asyncio
 async def test_a_switch_wins_for_its_message() -> None:
     """It is what the person did last; the settings themselves stay."""
     own = UserValves(WEB_SEARCH="off")
-    assert with_wishes(own, await told("web_search")).WEB_SEARCH == "on"
+    assert apply_composer_switches(own, await told("web_search")).WEB_SEARCH == "on"
     assert own.WEB_SEARCH == "off"
 
 
@@ -69,7 +73,7 @@ async def test_a_switch_wins_for_its_message() -> None:
 @pytest.mark.asyncio
 async def test_another_version_means_nothing(said: Any) -> None:
     """What is not understood is not guessed."""
-    assert with_wishes(UserValves(), {CONTROLS_KEY: said}) == UserValves()
+    assert apply_composer_switches(UserValves(), {CONTROLS_KEY: said}) == UserValves()
     assert is_of_another_version({CONTROLS_KEY: said}) is isinstance(said, dict)
 
 
@@ -78,7 +82,7 @@ async def test_another_version_means_nothing(said: Any) -> None:
 async def test_an_effort_that_is_none(effort: Any) -> None:
     """It would be refused by the API."""
     said = {"version": CONTROLS_VERSION, "thinking": effort}
-    wished = with_wishes(UserValves(), {CONTROLS_KEY: said})
+    wished = apply_composer_switches(UserValves(), {CONTROLS_KEY: said})
     assert wished.REASONING_EFFORT == "inherit"
 
 

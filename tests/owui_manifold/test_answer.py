@@ -9,28 +9,31 @@ import pytest
 
 from asked_sample import MODEL, TOOL, asked_of, chat, surroundings, valves_for
 from openai_responses.items import is_call
-from openai_responses.loop.events import CallAnswered, Grew, ItemEnded, RunEnded
-from openai_responses.requests.replay import replayed
+from openai_responses.loop.events import Grew, ItemEnded, RunDone, ToolOutput
+from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.markers import split_at_markers
-from owui_chat.storage.output_carrier import Carried, Kept
+from owui_chat.storage.output_carrier import StoredRecord, TurnDetails
 from owui_chat.storage.records import message_key, read_records
-from owui_manifold.answer import Told, told
-from owui_manifold.chat import prepare_chat
-from owui_manifold.context import Asked, Caller
-from owui_manifold.rounds import last_round
+from owui_manifold.answer import AnswerEvent, answer_events
+from owui_manifold.chat import build_chat_request
+from owui_manifold.context import Caller, PipeCall
+from owui_manifold.rounds import load_round
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
 
 pytestmark = pytest.mark.asyncio
 
 
-async def all_told(asked: Asked, connections: Connections) -> list[Told]:
+async def all_told(asked: PipeCall, connections: Connections) -> list[AnswerEvent]:
     """A whole answer."""
-    return [pair async for pair in told(await prepare_chat(asked), connections)]
+    return [
+        pair
+        async for pair in answer_events(await build_chat_request(asked), connections)
+    ]
 
 
-def markers_of(pairs: list[Told]) -> list[str]:
+def markers_of(pairs: list[AnswerEvent]) -> list[str]:
     """The markers of an answer."""
     return [line for _, line in pairs if line]
 
@@ -51,7 +54,7 @@ async def test_marker_stands_before_the_first_text(
     [record] = read_records(host.kept).values()
     assert named.ulid == record.ulid
     ended = [e.item for e, _ in pairs if isinstance(e, ItemEnded)]
-    assert record.payload[0] == replayed(ended[0])
+    assert record.payload[0] == strip_for_replay(ended[0])
     assert record.model == MODEL
     assert record.origin.family == "gpt-5.6-sol"
     assert record.origin.endpoint == "127.0.0.1"
@@ -67,7 +70,7 @@ async def test_answer_is_whole_where_the_host_stores_nothing(
 
     pairs = await all_told(asked, connections)
 
-    assert isinstance(pairs[-1][0], RunEnded)
+    assert isinstance(pairs[-1][0], RunDone)
     assert pairs[-1][0].ending.kind == "completed"
     assert host.kept == {}
     assert "Open WebUI refused to store" in asked.log.text()
@@ -132,7 +135,7 @@ async def test_answer_holds_its_own_items_where_the_valve_says_so(
     pairs = await all_told(asked_of(chat("sim:refusal"), valves), connections)
 
     events = [event for event, _ in pairs]
-    first, again = [event for event in events if isinstance(event, Kept)]
+    first, again = [event for event in events if isinstance(event, StoredRecord)]
     text = events[events.index(first) + 1]
     assert isinstance(text, Grew)
     assert first.index == text.index == again.index
@@ -165,7 +168,7 @@ async def test_turns_are_carried_where_nothing_else_keeps_them(
 
     pairs = await all_told(asked_of(chat("Hi"), valves, caller), connections)
 
-    assert [isinstance(event, Carried) for event, _ in pairs].count(True) == carried
+    assert [isinstance(event, TurnDetails) for event, _ in pairs].count(True) == carried
 
 
 @pytest.mark.parametrize("persist", ["response", "disabled"])
@@ -207,7 +210,7 @@ async def test_round_of_tools_is_handed_over(
 
     pairs = await all_told(asked, connections)
 
-    ended = last_round(state, "m-1")
+    ended = load_round(state, "m-1")
     assert ended is not None
     assert list(ended.sent) == sim.requests[-1].body["input"]
     assert [item["type"] for item in ended.received] == received
@@ -222,7 +225,7 @@ async def test_answer_after_the_tools_names_all_that_waited(
     state, valves = SimpleNamespace(), valves_for(sim)
     body = chat("sim:tool", tools=[TOOL])
     await all_told(asked_of(body, valves, state=state), connections)
-    ended = last_round(state, "m-1")
+    ended = load_round(state, "m-1")
     assert ended is not None
     [call_id] = [item["call_id"] for item in ended.received if is_call(item)]
     result: dict[str, Any] = {"role": "tool", "tool_call_id": call_id, "content": "18"}
@@ -255,7 +258,7 @@ async def test_calls_of_a_plain_caller_are_the_callers(
         asked_of(body, valves_for(sim), caller, state=state), connections
     )
 
-    assert last_round(state, "") is None
+    assert load_round(state, "") is None
     assert markers_of(pairs) == []
 
 
@@ -266,7 +269,7 @@ async def test_calls_that_no_text_follows_get_a_marker_at_the_end(
     state, valves = SimpleNamespace(), valves_for(sim)
     body = chat("sim:tool", tools=[TOOL])
     await all_told(asked_of(body, valves, state=state), connections)
-    ended = last_round(state, "m-1")
+    ended = load_round(state, "m-1")
     assert ended is not None
     [call_id] = [item["call_id"] for item in ended.received if is_call(item)]
     result: dict[str, Any] = {"role": "tool", "tool_call_id": call_id, "content": "18"}
@@ -276,7 +279,7 @@ async def test_calls_that_no_text_follows_get_a_marker_at_the_end(
     pairs = await all_told(asked_of(again, refused, state=state), connections)
 
     [(event, line)] = pairs
-    assert isinstance(event, RunEnded)
+    assert isinstance(event, RunDone)
     assert event.ending.is_failure
     [named] = split_at_markers(line)
     record = read_records(host.kept)[named.ulid]
@@ -287,9 +290,9 @@ async def test_leaving_early_closes_the_connection(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """The work upstream ends with it."""
-    job = await prepare_chat(asked_of(chat("sim:slow"), valves_for(sim)))
+    job = await build_chat_request(asked_of(chat("sim:slow"), valves_for(sim)))
 
-    async with aclosing(told(job, connections)) as events:
+    async with aclosing(answer_events(job, connections)) as events:
         async for event, _ in events:
             if isinstance(event, Grew):
                 break
@@ -303,7 +306,7 @@ def look(city: str) -> str:
     return f"Rain in {city}."
 
 
-def with_tool(scenario: str, sim: Simulator, **valves: Any) -> Asked:
+def with_tool(scenario: str, sim: Simulator, **valves: Any) -> PipeCall:
     """A chat whose tool the pipe runs itself."""
     tool = {"callable": host_callable(look), "spec": TOOL["function"]}
     body = chat(f"sim:{scenario}", tools=[TOOL])
@@ -320,13 +323,13 @@ async def test_own_rounds_leave_nothing_to_hand_over(
 
     pairs = await all_told(asked, connections)
 
-    assert last_round(asked.state, "m-1") is None
-    assert any(isinstance(event, CallAnswered) for event, _ in pairs)
+    assert load_round(asked.state, "m-1") is None
+    assert any(isinstance(event, ToolOutput) for event, _ in pairs)
     assert len(markers_of(pairs)) == 1
     [record] = read_records(host.kept).values()
     ended = {e.index: e.item for e, _ in pairs if isinstance(e, ItemEnded)}
     items = [ended[index] for index in sorted(ended)]
-    waited = [replayed(item) for item in items if item["type"] != "message"]
+    waited = [strip_for_replay(item) for item in items if item["type"] != "message"]
     assert list(record.payload[: len(waited)]) == waited
 
 
@@ -339,7 +342,7 @@ async def test_calls_at_the_end_of_own_rounds_are_kept(
     )
 
     event, line = pairs[-1]
-    assert isinstance(event, RunEnded)
+    assert isinstance(event, RunDone)
     [named] = split_at_markers(line)
     kept = read_records(host.kept)[named.ulid].payload
     calls = [item["call_id"] for item in kept if is_call(item)]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from asked_sample import chat, valves_for
-from openai_responses.requests.replay import replayed
-from owui_chat.storage.markers import without_markers
-from owui_manifold.config import runs_in_background
+from openai_responses.requests.replay import strip_for_replay
+from owui_chat.storage.markers import strip_markers
+from owui_manifold.config import is_background_model
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import Valves
 from pipe_calls import (
@@ -52,13 +52,13 @@ def _in_background(pipe: Pipe, sim: Simulator) -> None:
 )
 def test_which_models(listed: str, names: tuple[str, ...], runs: bool) -> None:
     """Any name of a model may fit any of the patterns, in letters of any size."""
-    assert runs_in_background(Valves(BACKGROUND_MODELS=listed), names) is runs
+    assert is_background_model(Valves(BACKGROUND_MODELS=listed), names) is runs
 
 
 def test_servers_that_store_nothing() -> None:
     """They are never asked to."""
     valves = Valves(BACKGROUND_MODELS="*", COMPATIBILITY="strict")
-    assert not runs_in_background(valves, ["gpt-5.2-pro"])
+    assert not is_background_model(valves, ["gpt-5.2-pro"])
 
 
 def words(sim: Simulator) -> list[str]:
@@ -106,7 +106,7 @@ async def test_a_broken_connection(pipe: Pipe, sim: Simulator, fault: str) -> No
     texts = [_text_of(one.response or {}) for one in sim.requests]
 
     assert set(statuses(native)) == {LOST}
-    assert without_markers(grown(native)) in texts
+    assert strip_markers(grown(native)) in texts
     assert said(plain) in texts
     for chunks in (native, plain):
         assert errors(chunks) == []
@@ -157,7 +157,7 @@ async def test_the_rest_is_gone(
     """What arrived stays, one sentence says what happened, the log has its id."""
     chunks = await chunks_of(pipe, asks("chat,drop=60,gone"), **NATIVE)
 
-    assert without_markers(grown(chunks)).startswith("This is turn 1.")
+    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     [found] = errors(chunks)
     told, error_id = split_id(found)
     assert "the rest of the answer could not be fetched" in told
@@ -168,7 +168,9 @@ async def test_the_rest_is_gone(
 async def test_reasoning_is_kept_over_a_break(pipe: Pipe, sim: Simulator) -> None:
     """The next turn begins with what was sent and received, byte for byte."""
     first = await chunks_of(pipe, asks("chat,drop=60"), **NATIVE)
-    received = [replayed(item) for item in (sim.requests[-1].response or {})["output"]]
+    received = [
+        strip_for_replay(item) for item in (sim.requests[-1].response or {})["output"]
+    ]
     body = {**chat("sim:chat,drop=60", stored(first), "And now?"), "model": PRO}
     await chunks_of(pipe, body, **answering("m-2"))
     one, two = (r.body for r in sim.requests if r.method == "POST")

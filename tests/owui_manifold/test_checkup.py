@@ -9,10 +9,10 @@ from aiohttp import web
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import Grew, RunEnded
+from openai_responses.loop.events import Grew, RunDone
 from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
-from owui_manifold.checkup import Checkup
+from owui_manifold.checkup import Diagnostics
 from simulator import Simulator
 from upstream import Upstream
 
@@ -28,12 +28,12 @@ async def findings(
     """Return the text that an administrator reads."""
     connections = Connections()
     model = resolve_model(MODEL)
-    checkup = Checkup(model, endpoint, connections, Limits())
+    checkup = Diagnostics(model, endpoint, connections, Limits())
     events = checkup.events([resolve_model(name) for name in listed], hosted)
     shown = [event async for event in events]
     await connections.close()
     ended = shown[-1]
-    assert isinstance(ended, RunEnded)
+    assert isinstance(ended, RunDone)
     assert not ended.ending.is_failure
     text = "".join(event.text for event in shown if isinstance(event, Grew))
     assert ended.output[0]["content"][0]["text"] == text

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from asked_sample import TOOL, asked_of, chat, valves_for
-from openai_responses.requests.replay import replayed
-from owui_manifold.chat import default_parameters, prepare_chat
+from openai_responses.requests.replay import strip_for_replay
+from owui_manifold.chat import build_chat_request, default_parameters
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
 from pipe_calls import answering, chunks_of, errors, statuses, stored
@@ -152,7 +152,7 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
 
     await chunks_of(pipe, asked, **answering("m-2"))
 
-    before = [*last.body["input"], *map(replayed, last.response["output"])]
+    before = [*last.body["input"], *map(strip_for_replay, last.response["output"])]
     assert sim.requests[-1].body["input"][:-1] == before
     assert not (sim.requests[-1].response or {}).get("input_transformations")
 
@@ -174,5 +174,5 @@ async def test_threshold_is_sent(host: StandInHost) -> None:
     azure = Valves(
         BASE_URL="https://x.openai.azure.com", API_KEY="k", COMPACTION_TOKENS=5000
     )
-    job = await prepare_chat(asked_of(chat("Hi"), azure))
+    job = await build_chat_request(asked_of(chat("Hi"), azure))
     assert "context_management" not in job.request.payload()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.host_tools import approver_of, not_for_the_host
+from owui_manifold.host_tools import build_approver, withheld_tools
 from owui_manifold.valves import Valves
 
 pytestmark = pytest.mark.asyncio
@@ -33,7 +33,7 @@ async def is_allowed(
     page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
 ) -> bool:
     """Whether a call may run."""
-    approver = approver_of(Valves(TOOL_APPROVAL=rules), metadata, page)
+    approver = build_approver(Valves(TOOL_APPROVAL=rules), metadata, page)
     return await approver.refusal("call_1", name, {"city": "Bern"}) is None
 
 
@@ -125,7 +125,7 @@ async def test_question_to_the_user_is_not_asked_about() -> None:
 async def test_rule_that_is_none_gives_a_sentence() -> None:
     """Before any tool runs."""
     with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
-        approver_of(Valves(TOOL_APPROVAL="shell=sometimes"), {}, None)
+        build_approver(Valves(TOOL_APPROVAL="shell=sometimes"), {}, None)
 
 
 @pytest.mark.parametrize(
@@ -148,4 +148,4 @@ async def test_what_is_denied_is_not_left_to_the_host(
         "call_tool": {"tool_id": "builtin:call_tool"},
     }
 
-    assert not_for_the_host(Valves(TOOL_APPROVAL=rules), tools) == withheld
+    assert withheld_tools(Valves(TOOL_APPROVAL=rules), tools) == withheld

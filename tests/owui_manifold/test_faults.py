@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from asked_sample import IDS, TOOL, USER, chat, valves_for
-from owui_chat.storage.markers import has_marker, without_markers
+from owui_chat.storage.markers import has_marker, strip_markers
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves
 from pipe_calls import (
@@ -56,7 +56,7 @@ async def test_broken_answer_keeps_its_text(
     native = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
     plain = await chunks_of(pipe, chat(f"sim:{scenario}"), **PLAIN)
 
-    assert without_markers(grown(native)).startswith("This is turn 1.")
+    assert strip_markers(grown(native)).startswith("This is turn 1.")
     assert said(plain).startswith("This is turn 1.")
     for chunks in (native, plain):
         [found] = errors(chunks)
@@ -74,7 +74,7 @@ async def test_text_before_a_broken_connection_is_all_there(
         header = f'{{"X-Simulator-Scenario": "{fault}"}}'
         pipe.valves = valves_for(sim, EXTRA_HEADERS=header)
         chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
-        texts.append(without_markers(grown(chunks)))
+        texts.append(strip_markers(grown(chunks)))
 
     assert texts[0]
     assert texts[0] == texts[1]
@@ -106,7 +106,7 @@ async def test_incomplete_answer_says_why(
 
     [found] = errors(native)
     assert words in split_id(found)[0]
-    assert without_markers(grown(native)).startswith("This is turn 1.")
+    assert strip_markers(grown(native)).startswith("This is turn 1.")
     assert errors(plain) == []
 
 
@@ -153,7 +153,7 @@ async def test_answer_that_takes_too_long_keeps_its_text(
 
     chunks = await chunks_of(pipe, chat("sim:slow,delay=5"), **NATIVE)
 
-    assert without_markers(grown(chunks)).startswith("word0")
+    assert strip_markers(grown(chunks)).startswith("word0")
     [found] = errors(chunks)
     assert found.startswith("The answer took longer than an administrator allows.")
     assert (await sim.closed_early()).scenario == "slow"
@@ -184,7 +184,7 @@ async def test_waiting_for_a_retry_shows_a_status_line(
     assert statuses(chunks) == [f"{BUSY} Trying again in a moment."]
     assert "event" in chunks[0]
     assert host_events(chunks, "status")[0]["done"] is True
-    assert without_markers(grown(chunks)).startswith("This is turn 1.")
+    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     assert errors(chunks) == []
     assert [request.status for request in sim.requests] == [429, 200]
     assert BUSY in caplog.text

@@ -10,10 +10,10 @@ from asked_sample import asked_of, chat, surroundings
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import Attachment
-from owui_chat.messages import Answered, Said, Stretch
-from owui_manifold.chat import prepare_chat
+from owui_chat.messages import AssistantText, ChatPart, UserMessage
+from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
-from owui_manifold.files import read_tool_image, with_documents
+from owui_manifold.files import add_documents, read_tool_image
 from owui_manifold.valves import Valves
 from picture_sample import BMP, PDF, PIXEL, PNG, data_url
 from stand_in_host import Row, StandInHost
@@ -30,9 +30,9 @@ def text(words: str) -> Item:
     return {"type": "input_text", "text": words}
 
 
-def said(*parts: Item) -> Said:
+def said(*parts: Item) -> UserMessage:
     """A message of the user."""
-    return Said({"type": "message", "role": "user", "content": [*parts]})
+    return UserMessage({"type": "message", "role": "user", "content": [*parts]})
 
 
 def document(name: str, content: bytes, kind: str = "application/pdf") -> Item:
@@ -50,9 +50,9 @@ async def asked_with(
     *files: Attachment, user: Any = USER, wanted: str = "all"
 ) -> list[Item]:
     """The parts of a question that came with these files."""
-    found = await with_documents([said(text("?"))], {0: files}, user, wanted)
+    found = await add_documents([said(text("?"))], {0: files}, user, wanted)
     (only,) = found
-    assert isinstance(only, Said)
+    assert isinstance(only, UserMessage)
     parts: list[Item] = only.item["content"]
     return parts
 
@@ -152,21 +152,21 @@ async def test_files_share_the_limit(host: StandInHost) -> None:
     """Those of earlier messages come first, so that what was sent stays."""
     half = PDF.ljust(30_000_000)
     files = [attachment(host.files.add(half, n), n) for n in ("a.pdf", "b.pdf")]
-    stretches: list[Stretch] = [said(text("1")), Answered("!"), said(text("2"))]
+    stretches: list[ChatPart] = [said(text("1")), AssistantText("!"), said(text("2"))]
 
     with pytest.raises(InvalidRequest, match=r"^With b\.pdf"):
-        await with_documents(stretches, {2: [files[1]], 0: [files[0]]}, USER, "pdf")
+        await add_documents(stretches, {2: [files[1]], 0: [files[0]]}, USER, "pdf")
 
 
 async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
     """The model is told that it is gone."""
-    stretches: list[Stretch] = [said(text("1")), Answered("!"), said(text("2"))]
+    stretches: list[ChatPart] = [said(text("1")), AssistantText("!"), said(text("2"))]
     gone = {0: [attachment("gone", "a.pdf")]}
 
-    found = await with_documents(stretches, gone, USER, "pdf")
+    found = await add_documents(stretches, gone, USER, "pdf")
 
     first = found[0]
-    assert isinstance(first, Said)
+    assert isinstance(first, UserMessage)
     note, question = first.item["content"]
     assert note["text"].startswith("[a.pdf cannot be read")
     assert question == text("1")
@@ -217,7 +217,7 @@ async def inputs(*said: str, message_id: str, **valves: Any) -> list[Item]:
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", **valves}
     around = surroundings(metadata={"user_id": "user-1", "user_message_id": message_id})
     asked = asked_of(chat(*said), Valves.model_validate(given), around=around)
-    job = await prepare_chat(asked)
+    job = await build_chat_request(asked)
     return list(job.request.input)
 
 
@@ -244,7 +244,7 @@ async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
     around = surroundings(metadata={"user_message_id": "q0"})
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "FILE_INPUT": "all"}
     valves = Valves.model_validate(given)
-    unseen = await prepare_chat(asked_of(chat("?"), valves, blind, around=around))
+    unseen = await build_chat_request(asked_of(chat("?"), valves, blind, around=around))
 
     assert left[0]["content"] == [text("Read it.")]
     assert unseen.request.input[0]["content"] == [text("?")]
@@ -260,7 +260,7 @@ async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
     ]
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "IMAGE_DETAIL": "low"}
 
-    job = await prepare_chat(asked_of(body, Valves.model_validate(given)))
+    job = await build_chat_request(asked_of(body, Valves.model_validate(given)))
 
     parts = job.request.input[0]["content"]
     assert [part["detail"] for part in parts] == ["low", "high"]
@@ -274,7 +274,7 @@ async def test_more_pictures_than_one_request_takes(host: StandInHost) -> None:
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
 
     with pytest.raises(InvalidRequest, match="1501 pictures"):
-        await prepare_chat(asked_of(body, Valves.model_validate(given)))
+        await build_chat_request(asked_of(body, Valves.model_validate(given)))
 
 
 async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
@@ -290,7 +290,7 @@ async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
     ]
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
 
-    job = await prepare_chat(asked_of(body, Valves.model_validate(given)))
+    job = await build_chat_request(asked_of(body, Valves.model_validate(given)))
 
     output = {
         "type": "function_call_output",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from asked_sample import chat, surroundings
-from openai_responses.loop.tools import Approver, CallLimits, ToolAnswer, Toolset
+from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.host_tools import HostTools
 from picture_sample import PIXEL, PNG
@@ -58,7 +58,7 @@ def host_tools(
     return HostTools(around, ToolNames(tuple(tools)), threads or ThreadPoolExecutor(1))
 
 
-async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolAnswer:
+async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResult:
     """What a tool returned."""
     return await tools.call(name, given or {"city": "Bern"})
 
@@ -74,7 +74,7 @@ async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) ->
     found = await answer(host_tools({"look": tool(look)}, threads))
 
     WHO.reset(token)
-    assert found == ToolAnswer("Rain in Bern, seen by Ada on sync-tool_0.")
+    assert found == ToolResult("Rain in Bern, seen by Ada on sync-tool_0.")
 
 
 async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
@@ -86,14 +86,14 @@ async def test_async_tool_runs_on_the_loop_with_the_chat_as_it_is(
         {"look": tool(look_up)}, metadata=metadata, body=chat("a", "b", "c")
     )
 
-    assert await answer(tools) == ToolAnswer("Bern: 3 messages, 1 files")
+    assert await answer(tools) == ToolResult("Bern: 3 messages, 1 files")
 
 
 async def test_tool_without_a_function_is_awaited(host: StandInHost) -> None:
     """OpenAPI servers give data and headers."""
     tools = host_tools({"look": result(({"rain": 1}, {"h": "x"}), type="external")})
 
-    assert await answer(tools) == ToolAnswer('{"rain": 1}')
+    assert await answer(tools) == ToolResult('{"rain": 1}')
 
 
 async def test_tool_of_the_browser_is_run_there(host: StandInHost) -> None:
@@ -107,7 +107,7 @@ async def test_tool_of_the_browser_is_run_there(host: StandInHost) -> None:
     direct = {"spec": {"parameters": CITY}, "direct": True, "server": {"url": "u"}}
     tools = host_tools({"look": direct}, event_call=event_call)
 
-    assert await answer(tools) == ToolAnswer('{"rain": 1}')
+    assert await answer(tools) == ToolResult('{"rain": 1}')
     [event] = shown
     assert event["type"] == "execute:tool"
     assert event["data"].pop("id")
@@ -158,12 +158,12 @@ async def test_names_are_mapped_back(host: StandInHost) -> None:
     """For the schema, the limits and the call; own names are understood too."""
     own = "server:list files"
     tools = host_tools({own: {**tool(look_up), "type": "builtin"}})
-    sent = ToolNames((own,)).sent(own)
+    sent = ToolNames((own,)).sent_name(own)
     assert sent != own
 
     for name in (own, sent):
         assert tools.parameters(name) == CITY
-        assert tools.meant(name, {"city": "Bern"}) == (own, {"city": "Bern"})
+        assert tools.resolve_call(name, {"city": "Bern"}) == (own, {"city": "Bern"})
         assert (await answer(tools, name)).output == "Bern: 0 messages, 0 files"
 
 
@@ -187,8 +187,8 @@ async def test_only_the_hosts_own_question_waits_for_people(
     name: str, kind: str, waits: bool, host: StandInHost
 ) -> None:
     """A tool of the same name is an ordinary one."""
-    assert host_tools({name: tool(look, type=kind)}).waits_for_people(name) is waits
-    assert not host_tools({}).waits_for_people("ask_user")
+    assert host_tools({name: tool(look, type=kind)}).is_interactive(name) is waits
+    assert not host_tools({}).is_interactive("ask_user")
 
 
 DISPATCHER: Json = {
@@ -236,7 +236,7 @@ async def test_call_through_the_dispatcher_means_the_tool_it_names(
         }
     )
 
-    assert tools.meant("call_tool", arguments) == meant
+    assert tools.resolve_call("call_tool", arguments) == meant
 
 
 async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> None:
@@ -294,7 +294,7 @@ async def test_embeds_are_shown(host: StandInHost) -> None:
     """The model gets the host's words for them."""
     found = await answer(host_tools({"look": result({"html": "<b>"})}))
 
-    assert found == ToolAnswer("Shown.", card={"embeds": ["<b>"]})
+    assert found == ToolResult("Shown.", card={"embeds": ["<b>"]})
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ async def test_error_of_a_server_is_a_failure(host: StandInHost) -> None:
     """The model reads what it said."""
     found = await answer(host_tools({"look": result({"error": "no such city"})}))
 
-    assert found == ToolAnswer('{"error": "no such city"}', failed=True)
+    assert found == ToolResult('{"error": "no such city"}', failed=True)
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ async def test_result_that_tells_of_an_error_is_a_failure(
     text: str, failed: bool, host: StandInHost
 ) -> None:
     """By the words that the host knows; its own runner marks them so."""
-    assert await answer(host_tools({"look": result(text)})) == ToolAnswer(text, failed)
+    assert await answer(host_tools({"look": result(text)})) == ToolResult(text, failed)
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ async def test_loop_goes_on_while_a_sync_tool_waits(host: StandInHost) -> None:
     tools = host_tools({"look": tool(wait)})
     heart = asyncio.create_task(beat())
 
-    assert await answer(tools) == ToolAnswer("done")
+    assert await answer(tools) == ToolResult("done")
     await heart
     assert ticks == 100
 

@@ -8,13 +8,13 @@ import pytest
 from asked_sample import IDS, MODEL, TOOL, asked_of, chat, surroundings
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
-from openai_responses.requests.replay import Origin, replayed
-from owui_chat.storage.markers import marker
+from openai_responses.requests.replay import Origin, strip_for_replay
+from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
-from owui_manifold.chat import prepare_chat, prepare_task
-from owui_manifold.config import Learned
+from owui_manifold.chat import build_chat_request, build_task_request
+from owui_manifold.config import Capabilities
 from owui_manifold.context import Caller
-from owui_manifold.rounds import Round, remember_round
+from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.valves import UserValves, Valves
 from run_sample import call, message, output, reasoning
 from stand_in_host import Row, StandInHost
@@ -25,7 +25,7 @@ ULID = "A" * 26
 NAMED = {"type": "function", "function": {"name": "get_weather"}}
 VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
 TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
-SEALED = replayed(reasoning("1"))
+SEALED = strip_for_replay(reasoning("1"))
 
 
 def user(text: str) -> Item:
@@ -49,7 +49,7 @@ def valves(**more: Any) -> Valves:
 
 async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
     """What would be sent for a chat."""
-    job = await prepare_chat(asked_of(body, VALVES, **more))
+    job = await build_chat_request(asked_of(body, VALVES, **more))
     return job.request.payload()
 
 
@@ -58,7 +58,7 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
     body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
 
-    job = await prepare_chat(asked_of(body, valves(MAX_OUTPUT_TOKENS=7)))
+    job = await build_chat_request(asked_of(body, valves(MAX_OUTPUT_TOKENS=7)))
     sent = job.request.payload()
 
     assert len(sent.pop("safety_identifier")) == len(sent.pop("prompt_cache_key")) == 48
@@ -80,7 +80,7 @@ async def test_the_api_counts_its_own_tools_to_the_same_limit(
 ) -> None:
     """Of functions it counts none: those are counted here."""
     given = valves(ENABLE_WEB_SEARCH=True, MAX_TOOL_CALLS=7)
-    hosted = (await prepare_chat(asked_of(chat("Hi"), given))).request
+    hosted = (await build_chat_request(asked_of(chat("Hi"), given))).request
     functions = await payload(chat("Hi", tools=[TOOL]))
 
     assert hosted.max_tool_calls == 7
@@ -104,11 +104,16 @@ async def test_alias_and_user_choose_the_effort(host: StandInHost) -> None:
 async def test_kept_reasoning_is_sent_back(host: StandInHost) -> None:
     """In front of the answer that its marker stands in."""
     keep_reasoning(host)
-    text = marker("reasoning", ULID) + "Hello."
+    text = format_marker("reasoning", ULID) + "Hello."
 
     sent = await payload(chat("Hi", text, "And now?"))
 
-    expected = [user("Hi"), SEALED, replayed(message("1", "Hello.")), user("And now?")]
+    expected = [
+        user("Hi"),
+        SEALED,
+        strip_for_replay(message("1", "Hello.")),
+        user("And now?"),
+    ]
     assert sent["input"] == expected
 
 
@@ -125,9 +130,11 @@ async def test_reasoning_stays_here_when_it_must(
 ) -> None:
     """Of another family, or when the administrator says so."""
     keep_reasoning(host, family)
-    body = chat("Hi", marker("reasoning", ULID) + "Hello.", "And now?")
+    body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
 
-    job = await prepare_chat(asked_of(body, valves(PERSIST_REASONING_TOKENS=persist)))
+    job = await build_chat_request(
+        asked_of(body, valves(PERSIST_REASONING_TOKENS=persist))
+    )
 
     kinds = [item["type"] for item in job.request.input]
     assert kinds == ["message", "message", "message"]
@@ -139,12 +146,12 @@ async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None
     """A marker that was copied from there is only removed."""
     keep_reasoning(host)
     caller = Caller(MODEL, "user-2", "chat-1", "m-1", streams=True)
-    body = chat("Hi", marker("reasoning", ULID) + "Hello.", "And now?")
+    body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
 
-    job = await prepare_chat(asked_of(body, VALVES, caller))
+    job = await build_chat_request(asked_of(body, VALVES, caller))
 
     assert job.store is None
-    assert job.request.input[1] == replayed(message("1", "Hello."))
+    assert job.request.input[1] == strip_for_replay(message("1", "Hello."))
 
 
 async def test_tools_are_offered_in_the_form_of_the_api(host: StandInHost) -> None:
@@ -163,16 +170,16 @@ async def test_no_tools_are_not_offered(tools: object, host: StandInHost) -> Non
 
 async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
     """What was sent, what came, the outputs; and what waits for its marker."""
-    received = (SEALED, replayed(call("1")))
+    received = (SEALED, strip_for_replay(call("1")))
     state = SimpleNamespace()
-    remember_round(state, "m-1", Round((user("Sent"),), received, received))
+    save_round(state, "m-1", DelegatedRound((user("Sent"),), received, received))
     body = chat("Rewritten")
     body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
 
-    job = await prepare_chat(asked_of(body, VALVES, state=state))
+    job = await build_chat_request(asked_of(body, VALVES, state=state))
 
     assert job.request.input == [user("Sent"), *received, output("1")]
-    assert job.before == Round((user("Sent"),), received, received)
+    assert job.round == DelegatedRound((user("Sent"),), received, received)
     assert job.limits.retries.max_retries == 0
 
 
@@ -184,37 +191,39 @@ async def test_tool_that_had_to_be_called_need_not_be_called_again(
     choice: object, later: object, host: StandInHost
 ) -> None:
     """The host repeats the choice in every round: it would be called for ever."""
-    received = (replayed(call("1")),)
+    received = (strip_for_replay(call("1")),)
     state = SimpleNamespace()
-    remember_round(state, "m-1", Round((user("Sent"),), received, received))
+    save_round(state, "m-1", DelegatedRound((user("Sent"),), received, received))
     body = chat("Hi", tools=[TOOL], tool_choice=choice)
     body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
 
-    sent = (await prepare_chat(asked_of(body, VALVES, state=state))).request.payload()
+    sent = (
+        await build_chat_request(asked_of(body, VALVES, state=state))
+    ).request.payload()
 
     assert sent.get("tool_choice") == later
 
 
 async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> None:
     """The host gave no output for the call."""
-    received = (replayed(call("1")),)
+    received = (strip_for_replay(call("1")),)
     state = SimpleNamespace()
-    remember_round(state, "m-1", Round((user("Sent"),), received, received))
+    save_round(state, "m-1", DelegatedRound((user("Sent"),), received, received))
 
-    job = await prepare_chat(asked_of(chat("Anew"), VALVES, state=state))
+    job = await build_chat_request(asked_of(chat("Anew"), VALVES, state=state))
 
     assert job.request.input == [user("Anew")]
-    assert job.before == Round((user("Sent"),), received, received)
+    assert job.round == DelegatedRound((user("Sent"),), received, received)
     assert job.limits.retries.max_retries == 0
 
 
 async def test_task_is_one_short_request(host: StandInHost) -> None:
     """No tools, no memory, the lowest effort, no markers."""
     keep_reasoning(host)
-    prompt = f"Make a title for: {marker('reasoning', ULID)}Hello."
+    prompt = f"Make a title for: {format_marker('reasoning', ULID)}Hello."
     body = chat(prompt, tools=[TOOL], reasoning_effort="high", max_tokens=50)
 
-    job = prepare_task(asked_of(body, VALVES, TASK))
+    job = build_task_request(asked_of(body, VALVES, TASK))
 
     sent = job.request.payload()
     assert sent == {
@@ -231,22 +240,22 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
 @pytest.mark.parametrize(
     ("refused", "summary", "stream"),
     [
-        (Learned(), "auto", True),
-        (Learned(summary=True), None, True),
-        (Learned(stream=True), "auto", False),
+        (Capabilities(), "auto", True),
+        (Capabilities(summary=True), None, True),
+        (Capabilities(stream=True), "auto", False),
     ],
 )
 async def test_what_was_refused_before_is_not_asked_for(
-    refused: Learned, summary: str | None, stream: bool, host: StandInHost
+    refused: Capabilities, summary: str | None, stream: bool, host: StandInHost
 ) -> None:
     """By this key at this address."""
     asked = asked_of(chat("Hi"), VALVES)
-    endpoint = (await prepare_chat(asked)).endpoint
+    endpoint = (await build_chat_request(asked)).endpoint
     for cause in ("summary", "stream"):
         if getattr(refused, cause):
-            asked.lessons.note(endpoint, cause)
+            asked.capabilities.note(endpoint, cause)
 
-    sent = (await prepare_chat(asked)).request.payload()
+    sent = (await build_chat_request(asked)).request.payload()
 
     assert sent.get("reasoning", {}).get("summary") == summary
     assert sent["stream"] is stream
@@ -257,15 +266,15 @@ async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
     given = valves(MAX_RETRIES=4, IDLE_TIMEOUT_SECONDS=90, PROJECT="proj-1")
 
     jobs = [
-        await prepare_chat(asked_of(chat("Hi"), given)),
-        prepare_task(asked_of(chat("Hi"), given, TASK)),
+        await build_chat_request(asked_of(chat("Hi"), given)),
+        build_task_request(asked_of(chat("Hi"), given, TASK)),
     ]
 
     for job in jobs:
         assert job.limits.retries.max_retries == 4
         assert job.limits.timeouts.idle == 90
         assert job.endpoint.project == "proj-1"
-        assert job.before is None
+        assert job.round is None
 
 
 @pytest.mark.parametrize("body", [chat(), {"model": MODEL}, {"messages": None}])
@@ -274,9 +283,9 @@ async def test_empty_chat_gives_a_sentence(
 ) -> None:
     """There is nothing to answer."""
     with pytest.raises(InvalidRequest, match="no message to answer"):
-        await prepare_chat(asked_of(body, VALVES))
+        await build_chat_request(asked_of(body, VALVES))
     with pytest.raises(InvalidRequest, match="no message to answer"):
-        prepare_task(asked_of(body, VALVES, TASK))
+        build_task_request(asked_of(body, VALVES, TASK))
 
 
 async def test_no_key_gives_a_sentence(host: StandInHost) -> None:
@@ -284,9 +293,9 @@ async def test_no_key_gives_a_sentence(host: StandInHost) -> None:
     keyless = asked_of(chat("Hi"), valves(API_KEY=" "))
 
     with pytest.raises(InvalidRequest, match="set API_KEY in the valves"):
-        await prepare_chat(keyless)
+        await build_chat_request(keyless)
     with pytest.raises(InvalidRequest, match="set API_KEY in the valves"):
-        prepare_task(keyless)
+        build_task_request(keyless)
 
 
 async def test_unreadable_headers_give_a_sentence(host: StandInHost) -> None:
@@ -294,15 +303,15 @@ async def test_unreadable_headers_give_a_sentence(host: StandInHost) -> None:
     headers = valves(EXTRA_HEADERS="X-Team: blue")
 
     with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not a JSON object"):
-        await prepare_chat(asked_of(chat("Hi"), headers))
+        await build_chat_request(asked_of(chat("Hi"), headers))
     with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not a JSON object"):
-        prepare_task(asked_of(chat("Hi"), headers, TASK))
+        build_task_request(asked_of(chat("Hi"), headers, TASK))
 
 
 async def test_unusable_address_gives_a_sentence(host: StandInHost) -> None:
     """Before anything is read or written."""
     with pytest.raises(InvalidRequest, match="BASE_URL is not an http"):
-        await prepare_chat(asked_of(chat("Hi"), valves(BASE_URL="ftp://example")))
+        await build_chat_request(asked_of(chat("Hi"), valves(BASE_URL="ftp://example")))
 
 
 async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
@@ -310,9 +319,9 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
     host.provide("env", VERSION="0.6.40")
 
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        await prepare_chat(asked_of(chat("Hi"), VALVES))
+        await build_chat_request(asked_of(chat("Hi"), VALVES))
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        prepare_task(asked_of(chat("Hi"), VALVES, TASK))
+        build_task_request(asked_of(chat("Hi"), VALVES, TASK))
 
 
 @pytest.mark.parametrize(
@@ -333,20 +342,24 @@ async def test_calls_are_run_here_when_all_tools_are_the_hosts(
     given = valves(TOOL_EXECUTION=execution)
     asked = asked_of(chat("Hi", tools=[TOOL]), given, around=surroundings(kept))
 
-    job = await prepare_chat(asked)
+    job = await build_chat_request(asked)
 
-    assert job.runs_calls is ours
+    assert job.runs_tools is ours
 
 
 async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
     """Whatever the host could run."""
     kept = {"get_weather": {"spec": TOOL["function"]}}
 
-    job = await prepare_chat(asked_of(chat("Hi"), VALVES, around=surroundings(kept)))
-    task = prepare_task(asked_of(chat("Hi"), VALVES, TASK, around=surroundings(kept)))
+    job = await build_chat_request(
+        asked_of(chat("Hi"), VALVES, around=surroundings(kept))
+    )
+    task = build_task_request(
+        asked_of(chat("Hi"), VALVES, TASK, around=surroundings(kept))
+    )
 
-    assert not job.runs_calls
-    assert not task.runs_calls
+    assert not job.runs_tools
+    assert not task.runs_tools
 
 
 async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> None:
@@ -356,7 +369,7 @@ async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> N
     asked = asked_of(chat("Hi", tools=[TOOL]), given, around=surroundings(kept))
 
     with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
-        await prepare_chat(asked)
+        await build_chat_request(asked)
 
 
 @pytest.mark.parametrize(

@@ -5,29 +5,31 @@ from dataclasses import replace
 import pytest
 
 from openai_responses.endpoint import Endpoint
-from owui_manifold.config import Learned, Lessons
+from owui_manifold.config import AccountCapabilities, Capabilities
 
 ACCOUNT = Endpoint("https://api.openai.com/v1", "sk-canary-1", "org-1")
 
 
 def test_new_pipe_has_learned_nothing() -> None:
     """Everything is asked for."""
-    assert Lessons().of(ACCOUNT) == Learned(summary=False, stream=False)
+    assert AccountCapabilities().of(ACCOUNT) == Capabilities(
+        summary=False, stream=False
+    )
 
 
 @pytest.mark.parametrize(
     ("causes", "learned"),
     [
-        (["summary"], Learned(summary=True)),
-        (["stream"], Learned(stream=True)),
-        (["summary", "stream"], Learned(summary=True, stream=True)),
-        (["stream", "stream"], Learned(stream=True)),
-        (["reasoning", "effort", "", "unheard of"], Learned()),
+        (["summary"], Capabilities(summary=True)),
+        (["stream"], Capabilities(stream=True)),
+        (["summary", "stream"], Capabilities(summary=True, stream=True)),
+        (["stream", "stream"], Capabilities(stream=True)),
+        (["reasoning", "effort", "", "unheard of"], Capabilities()),
     ],
 )
-def test_refusals_add_up(causes: list[str], learned: Learned) -> None:
+def test_refusals_add_up(causes: list[str], learned: Capabilities) -> None:
     """Those that concern one request alone teach nothing."""
-    lessons = Lessons()
+    lessons = AccountCapabilities()
 
     for cause in causes:
         lessons.note(ACCOUNT, cause)
@@ -46,26 +48,26 @@ def test_refusals_add_up(causes: list[str], learned: Learned) -> None:
 )
 def test_another_account_is_asked_anew(other: Endpoint) -> None:
     """It may be allowed what this one is not."""
-    lessons = Lessons()
+    lessons = AccountCapabilities()
 
     lessons.note(ACCOUNT, "summary")
 
-    assert lessons.of(other) == Learned()
-    assert lessons.of(replace(ACCOUNT)) == Learned(summary=True)
+    assert lessons.of(other) == Capabilities()
+    assert lessons.of(replace(ACCOUNT)) == Capabilities(summary=True)
 
 
 def test_two_pipes_learn_apart() -> None:
     """A new upload asks again."""
-    one, other = Lessons(), Lessons()
+    one, other = AccountCapabilities(), AccountCapabilities()
 
     one.note(ACCOUNT, "stream")
 
-    assert other.of(ACCOUNT) == Learned()
+    assert other.of(ACCOUNT) == Capabilities()
 
 
 def test_no_key_is_remembered() -> None:
     """Who looks into the memory of the pipe finds none there."""
-    lessons = Lessons()
+    lessons = AccountCapabilities()
 
     lessons.note(ACCOUNT, "stream")
 

@@ -7,7 +7,7 @@ import pytest
 
 from asked_sample import MODEL, asked_of, chat, surroundings
 from openai_responses.errors import InvalidRequest
-from owui_manifold.context import Asked, Caller
+from owui_manifold.context import Caller, PipeCall
 from owui_manifold.report import legacy_notices
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
@@ -68,7 +68,7 @@ def with_table(host: StandInHost, **params: Any) -> Models:
 
 def asking(
     way: str | None = "legacy", admin: bool = True, task: str = "", **valves: Any
-) -> Asked:
+) -> PipeCall:
     """Somebody asks a model of the workspace."""
     caller = Caller(MODEL, "user-1", "chat-1", "m-1", task, is_admin=admin)
     metadata = {"model_id": WORKSPACE, "params": {"function_calling": way}}

@@ -12,10 +12,10 @@ import pytest_asyncio
 from asked_sample import MODEL, asked_of, chat, surroundings, valves_for
 from openai_responses.loop.events import ItemEnded, Pictured
 from openai_responses.transport.connections import Connections
-from owui_chat.storage.output_carrier import ShownEvent
+from owui_chat.storage.output_carrier import AnswerEventItem
 from owui_chat.storage.records import read_records
-from owui_manifold.answer import told
-from owui_manifold.chat import prepare_chat
+from owui_manifold.answer import answer_events
+from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
 from simulator import Simulator
 from simulator.containers import TABLE
@@ -46,15 +46,15 @@ async def events_of(
     text: str,
     caller: Caller = SAVED,
     **more: Any,
-) -> list[ShownEvent]:
+) -> list[AnswerEventItem]:
     """What an answer to `text` tells."""
     around = surroundings(request=host_request())
     valves = valves_for(sim, **{**ON, **more})
-    job = await prepare_chat(asked_of(chat(text), valves, caller, around=around))
-    return [event async for event, _ in told(job, connections)]
+    job = await build_chat_request(asked_of(chat(text), valves, caller, around=around))
+    return [event async for event, _ in answer_events(job, connections)]
 
 
-def cards(events: list[ShownEvent]) -> list[Any]:
+def cards(events: list[AnswerEventItem]) -> list[Any]:
     """The cards of the items that have one."""
     return [e.card for e in events if isinstance(e, ItemEnded) and e.card]
 
@@ -253,8 +253,8 @@ async def drawn(sim: Simulator, host: StandInHost, connections: Connections) -> 
     """The answer's text of a chat with a picture, as the host gives it back."""
     around = surroundings(request=host_request())
     valves = valves_for(sim, **ON)
-    job = await prepare_chat(asked_of(chat("sim:draw"), valves, around=around))
-    marks = [marker async for _, marker in told(job, connections) if marker]
+    job = await build_chat_request(asked_of(chat("sim:draw"), valves, around=around))
+    marks = [marker async for _, marker in answer_events(job, connections) if marker]
     return f"{marks[0]}Here it is."
 
 
@@ -272,7 +272,7 @@ async def test_picture_comes_back_to_who_may_read_it(
     host.chats.rows["chat-1"].user_id = user
     caller = Caller(MODEL, user, "chat-1", "m-2", streams=True)
 
-    job = await prepare_chat(
+    job = await build_chat_request(
         asked_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON), caller)
     )
 
@@ -287,7 +287,7 @@ async def test_picture_whose_bytes_are_lost_is_left_out(
     (row,) = host.files.rows.values()
     host.files.lose(row.id)
 
-    job = await prepare_chat(
+    job = await build_chat_request(
         asked_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON))
     )
 

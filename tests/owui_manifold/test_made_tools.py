@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.hosted_tools import made_tools, replaced_by
+from owui_manifold.hosted_tools import image_and_code_tools, replaced_host_tools
 from owui_manifold.valves import UserValves, Valves
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -17,7 +17,7 @@ BOTH_OFF = {"CODE_INTERPRETER": "off", "IMAGE_GENERATION": "off"}
 def offered(valves: dict[str, Any], user: dict[str, Any] | None = None) -> list[Any]:
     """The tools of a request."""
     chosen = UserValves.model_validate(user or {})
-    return made_tools(Valves.model_validate(valves), chosen)
+    return image_and_code_tools(Valves.model_validate(valves), chosen)
 
 
 def test_nothing_is_offered_unless_asked_for() -> None:
@@ -69,6 +69,6 @@ def test_options_that_are_none(text: str) -> None:
 
 def test_the_hosts_tools_for_the_same_are_left_out() -> None:
     """Of two the model would have to guess."""
-    assert replaced_by([CODE]) == {"execute_code"}
-    assert replaced_by([PICTURES]) == {"generate_image", "edit_image"}
-    assert replaced_by([]) == set()
+    assert replaced_host_tools([CODE]) == {"execute_code"}
+    assert replaced_host_tools([PICTURES]) == {"generate_image", "edit_image"}
+    assert replaced_host_tools([]) == set()

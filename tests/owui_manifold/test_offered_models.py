@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.transport.connections import Connections
-from owui_manifold.models import Listing, offered_models
+from owui_manifold.models import Listing, list_models
 from owui_manifold.valves import Valves
 from simulator import Simulator
 
@@ -17,7 +17,7 @@ NOWHERE = {"BASE_URL": "http://127.0.0.1:1/v1"}
 def names(**valves: Any) -> dict[str, str]:
     """Return what the page lists, without asking anybody."""
     given = Valves.model_validate({**NOWHERE, "FETCH_MODELS": False, **valves})
-    models = offered_models(given, Listing(), Connections())
+    models = list_models(given, Listing(), Connections())
     return {name: model.name for name, model in models.items()}
 
 
@@ -46,9 +46,9 @@ async def test_auto_hides_what_the_key_cannot_use() -> None:
             "MODEL_ID": "auto, gpt-6.1-sol",
         }
         valves = Valves.model_validate(given)
-        first = offered_models(valves, listing, connections)
+        first = list_models(valves, listing, connections)
         await listing.settled()
-        second = offered_models(valves, listing, connections)
+        second = list_models(valves, listing, connections)
         await connections.close()
 
     assert "gpt-6.2-sol" in first

@@ -7,7 +7,7 @@ import pytest
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
-from owui_manifold.hosted_tools import Offered, offered_tools
+from owui_manifold.hosted_tools import OfferedTools, offer_tools
 from owui_manifold.valves import Valves
 
 Json = dict[str, Any]
@@ -21,9 +21,9 @@ def function(name: str, description: str = "A tool.") -> Json:
     return {"type": "function", "function": inner}
 
 
-def offered(body: Json, model: str = "gpt-5.6-sol", **valves: Any) -> Offered:
+def offered(body: Json, model: str = "gpt-5.6-sol", **valves: Any) -> OfferedTools:
     """What a chat offers."""
-    return offered_tools(body, resolve_model(model), Valves.model_validate(valves))
+    return offer_tools(body, resolve_model(model), Valves.model_validate(valves))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def offered(body: Json, model: str = "gpt-5.6-sol", **valves: Any) -> Offered:
 )
 def test_chat_without_tools_offers_none(body: Json) -> None:
     """A choice among none would be refused."""
-    assert offered({**body, "tool_choice": "required"}) == Offered()
+    assert offered({**body, "tool_choice": "required"}) == OfferedTools()
 
 
 def test_model_that_calls_nothing_gets_nothing() -> None:
@@ -39,7 +39,7 @@ def test_model_that_calls_nothing_gets_nothing() -> None:
     silent = "gpt-5-chat-latest"
     assert resolve_model(silent).facts.functions is False
 
-    assert offered({"tools": [function("look")]}, silent) == Offered()
+    assert offered({"tools": [function("look")]}, silent) == OfferedTools()
 
 
 def test_tools_of_filters_come_behind_and_win() -> None:
@@ -67,9 +67,9 @@ def test_names_that_the_api_forbids_are_mapped_there_and_back() -> None:
     found = offered(body)
 
     [sent] = [tool["name"] for tool in found.items]
-    assert sent == ToolNames(found.names.known).sent("server:list files")
+    assert sent == ToolNames(found.names.known).sent_name("server:list files")
     assert sent != "server:list files"
-    assert found.names.original(sent) == "server:list files"
+    assert found.names.own_name(sent) == "server:list files"
     assert found.choice == {"type": "function", "name": sent}
 
 

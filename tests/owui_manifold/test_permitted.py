@@ -2,7 +2,7 @@
 
 import pytest
 
-from owui_manifold.config import permission_complaint, permitted_valves
+from owui_manifold.config import allowed_user_valves, permission_error
 from owui_manifold.valves import UserValves, Valves
 
 ALL = UserValves(
@@ -25,7 +25,7 @@ def left(may_change: str | None = None, is_admin: bool = False) -> set[str]:
     """Return the settings that still count of a user who changed them all."""
     given = {} if may_change is None else {"USER_MAY_CHANGE": may_change}
     valves = Valves.model_validate(given)
-    permitted = permitted_valves(ALL, valves, is_admin).model_dump()
+    permitted = allowed_user_valves(ALL, valves, is_admin).model_dump()
     return {
         name for name, value in ALL.model_dump().items() if permitted[name] == value
     }
@@ -59,9 +59,9 @@ def test_words_are_read_as_people_write_them() -> None:
 
 def test_a_word_that_means_nothing() -> None:
     """It takes a right away, so the administrator is told."""
-    told = permission_complaint(Valves(USER_MAY_CHANGE="efort, summary"))
+    told = permission_error(Valves(USER_MAY_CHANGE="efort, summary"))
     assert told.startswith("USER_MAY_CHANGE holds efort, which is no setting")
     assert "effort, summary" in told
     assert left("efort, summary") == {"REASONING_SUMMARY", *ALWAYS}
     for good in ("", "all", "nothing", "effort , SUMMARY"):
-        assert permission_complaint(Valves(USER_MAY_CHANGE=good)) == ""
+        assert permission_error(Valves(USER_MAY_CHANGE=good)) == ""

@@ -14,8 +14,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from asked_sample import IDS, MODEL, TOOL, USER, chat, valves_for
 from hosts.offline import free_port
 from openai_responses.items import message_text
-from openai_responses.requests.replay import replayed
-from owui_chat.storage.markers import has_marker, without_markers
+from openai_responses.requests.replay import strip_for_replay
+from owui_chat.storage.markers import has_marker, strip_markers
 from owui_chat.storage.records import read_records
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
@@ -87,7 +87,7 @@ async def test_stored_chat_gets_native_events(
     assert chunks[0]["type"] == "response.output_item.added"
     assert chunks[0]["item"]["type"] == "reasoning"
     assert has_marker(grown(chunks))
-    assert without_markers(grown(chunks)).startswith("This is turn 1.")
+    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     assert [c for c in chunks if "usage" in c] == [chunks[-1]]
     assert not [c for c in chunks if "error" in c]
     assert sim.requests[0].body["stream"] is True
@@ -104,7 +104,7 @@ async def test_second_turn_replays_the_reasoning_of_the_first(
 
     one, two = sim.requests
     assert one.response is not None
-    received = [replayed(item) for item in one.response["output"]]
+    received = [strip_for_replay(item) for item in one.response["output"]]
     assert received[0]["encrypted_content"]
     assert received[1]["phase"]
     assert two.body["input"][:-1] == [*one.body["input"], *received]
@@ -154,7 +154,7 @@ async def test_page_without_streaming_gets_one_result(
     assert [item["type"] for item in result["output"]] == ["reasoning", "message"]
     shown = message_text(result["output"][1])
     assert has_marker(shown)
-    assert without_markers(shown) == text
+    assert strip_markers(shown) == text
     assert "encrypted_content" not in str(result)
     assert len(read_records(host.kept)) == 1
     assert sim.requests[0].body["stream"] is False
@@ -178,7 +178,7 @@ async def test_valve_turns_streaming_upstream_off(pipe: Pipe, sim: Simulator) ->
     chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
 
     assert sim.requests[0].body["stream"] is False
-    assert without_markers(grown(chunks)).startswith("This is turn 1.")
+    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -6,22 +6,22 @@ import pytest
 
 from asked_sample import asked_of, chat
 from openai_responses.endings import COMPLETED
-from openai_responses.loop.events import RunEnded
+from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
-from owui_manifold.chat import prepare_chat
-from owui_manifold.report import priced
+from owui_manifold.chat import build_chat_request
+from owui_manifold.report import add_cost
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
-ENDED = RunEnded(COMPLETED, Usage(input=1_000_000, output=0, total=1_000_000))
+ENDED = RunDone(COMPLETED, Usage(input=1_000_000, output=0, total=1_000_000))
 
 
-async def cost(ended: RunEnded = ENDED, **given: Any) -> float | None:
+async def cost(ended: RunDone = ENDED, **given: Any) -> float | None:
     """Return what is shown for an answer of gpt-5.6-sol."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
-    return priced(await prepare_chat(asked_of(chat("Hi"), valves)), ended).cost
+    return add_cost(await build_chat_request(asked_of(chat("Hi"), valves)), ended).cost
 
 
 async def test_it_is_shown_where_it_is_wanted(host: StandInHost) -> None:
@@ -44,7 +44,7 @@ async def test_another_tier_has_other_prices(host: StandInHost) -> None:
 
 async def test_without_usage_there_is_no_cost(host: StandInHost) -> None:
     """Other servers do not count."""
-    assert await cost(RunEnded(COMPLETED), SHOW_COST=True) is None
+    assert await cost(RunDone(COMPLETED), SHOW_COST=True) is None
 
 
 async def test_prices_that_cannot_be_read(host: StandInHost) -> None:

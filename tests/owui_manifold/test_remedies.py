@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from asked_sample import TOOL, chat, valves_for
-from owui_chat.storage.markers import without_markers
+from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from pipe_calls import (
     NATIVE,
@@ -45,7 +45,7 @@ def named(pipe: Pipe, sim: Simulator) -> None:
 
 def answered(chunks: list[Json]) -> bool:
     """Whether the answer came, and is no failure."""
-    told = without_markers(grown(chunks)).startswith("This is turn")
+    told = strip_markers(grown(chunks)).startswith("This is turn")
     return told and not errors(chunks)
 
 

@@ -10,15 +10,15 @@ import pytest
 
 from asked_sample import MODEL, TOOL, USER, asked_of, chat, surroundings, valves_for
 from openai_responses.items import Item
-from openai_responses.loop.events import Noted, RunEnded
-from openai_responses.requests.replay import given_back, remote_pair
+from openai_responses.loop.events import RunDone, Status
+from openai_responses.requests.replay import remote_pair, replay_output
 from openai_responses.transport.connections import Connections
-from owui_manifold.answer import told
-from owui_manifold.chat import prepare_chat
-from owui_manifold.config import secrets_of
-from owui_manifold.context import Asked, Caller
+from owui_manifold.answer import answer_events
+from owui_manifold.chat import build_chat_request
+from owui_manifold.config import valve_secrets
+from owui_manifold.context import Caller, PipeCall
 from owui_manifold.pipe import Pipe
-from owui_manifold.rounds import last_round
+from owui_manifold.rounds import load_round
 from owui_manifold.valves import UserValves
 from pipe_calls import (
     NATIVE,
@@ -220,7 +220,7 @@ async def test_whatever_opens_a_door_is_known_as_a_secret(pipe: Pipe) -> None:
     """So that no line of the log holds it, whoever says it."""
     with_servers(pipe, valve({**CLOCKS, "headers": {"X-Key": "canary-2"}}))
 
-    assert {SECRET, "canary-2"} <= set(secrets_of(pipe.valves, UserValves()))
+    assert {SECRET, "canary-2"} <= set(valve_secrets(pipe.valves, UserValves()))
 
 
 # ------------------------------------------------------------- consent
@@ -280,7 +280,7 @@ async def test_a_page_that_does_not_stream(pipe: Pipe, sim: Simulator) -> None:
 # ------------------------------------------------------------- delegated rounds
 
 
-def delegating(sim: Simulator, state: Any, page: Page, *messages: Json) -> Asked:
+def delegating(sim: Simulator, state: Any, page: Page, *messages: Json) -> PipeCall:
     """A chat whose function the host runs."""
     body = {**chat("sim:mcp-approvals"), "tools": [TOOL]}
     body["messages"] = [*body["messages"], *messages]
@@ -291,12 +291,12 @@ def delegating(sim: Simulator, state: Any, page: Page, *messages: Json) -> Asked
     return asked_of(body, valves, state=state, around=around)
 
 
-async def ended(asked: Asked, connections: Connections) -> RunEnded:
+async def ended(asked: PipeCall, connections: Connections) -> RunDone:
     """How an answer ended."""
-    job = await prepare_chat(asked)
-    async with aclosing(told(job, connections)) as events:
+    job = await build_chat_request(asked)
+    async with aclosing(answer_events(job, connections)) as events:
         *_, (last, _) = [pair async for pair in events]
-    assert isinstance(last, RunEnded)
+    assert isinstance(last, RunDone)
     return last
 
 
@@ -319,7 +319,7 @@ async def test_the_hosts_round_carries_the_answers(
     sent: list[Item] = sim.requests[1].body["input"]
     response = sim.requests[0].response
     assert response is not None
-    given = given_back(response["output"], with_reasoning=True)
+    given = replay_output(response["output"], with_reasoning=True)
     asked = [i for i in given if i["type"] == "mcp_approval_request"]
     allowed, refused = asked if answers[0] else asked[::-1]
     kinds = [item["type"] for item in sent[1:]]
@@ -345,7 +345,7 @@ async def test_a_refusal_alone_leaves_the_host_nothing_to_run(
     last = await ended(asked, connections)
 
     assert [i["type"] for i in last.output].count("function_call") == 1
-    assert last_round(asked.state, "m-1") is None
+    assert load_round(asked.state, "m-1") is None
 
 
 async def test_a_new_pipe_tells_its_notes_again(
@@ -356,6 +356,6 @@ async def test_a_new_pipe_tells_its_notes_again(
     caller = replace(Caller(MODEL, "u", "c", "m", streams=True), is_admin=True)
     for _ in range(2):
         valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=text)
-        job = await prepare_chat(asked_of(chat("Hi"), valves, caller))
-        events = [event async for event, _ in told(job, connections)]
-        assert isinstance(events[0], Noted)
+        job = await build_chat_request(asked_of(chat("Hi"), valves, caller))
+        events = [event async for event, _ in answer_events(job, connections)]
+        assert isinstance(events[0], Status)

@@ -10,10 +10,10 @@ import pytest
 from asked_sample import MODEL, RUN_ID, TOOL, asked_of, chat
 from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError
-from openai_responses.loop.events import Noted, RunEnded, Trace
+from openai_responses.loop.events import RunDone, Status, Trace
 from openai_responses.models.usage import Usage
-from owui_manifold.chat import Job, prepare_chat
-from owui_manifold.context import Asked, Caller
+from owui_manifold.chat import PreparedRequest, build_chat_request
+from owui_manifold.context import Caller, PipeCall
 from owui_manifold.report import (
     report_end,
     report_note,
@@ -29,28 +29,30 @@ pytestmark = pytest.mark.asyncio
 KEY = "sk-canary-5d1f"
 DIARY = "my secret diary"
 LIMIT = ApiError("rate_limit_exceeded", "requests", "input", f"{DIARY}, key {KEY}")
-FAILED = RunEnded(
+FAILED = RunDone(
     ending_of_failure("failed", LIMIT),
     Usage(10, 5, 15),
     trace=Trace("req_1", "gpt-5.6-sol-2026", 200, LIMIT),
 )
 
 
-def asked(valves: dict[str, Any] | None = None, caller: Caller | None = None) -> Asked:
+def asked(
+    valves: dict[str, Any] | None = None, caller: Caller | None = None
+) -> PipeCall:
     """A question with a tool."""
     given = {"API_KEY": KEY, "LOG_LEVEL": "DEBUG", **(valves or {})}
     body = chat(DIARY, tools=[TOOL])
     return asked_of(body, Valves.model_validate(given), caller)
 
 
-async def job_of(valves: dict[str, Any] | None = None) -> Job:
+async def job_of(valves: dict[str, Any] | None = None) -> PreparedRequest:
     """The same, ready to be sent."""
-    return await prepare_chat(asked(valves))
+    return await build_chat_request(asked(valves))
 
 
-def lines_of(job: Job) -> list[tuple[str, str]]:
+def lines_of(job: PreparedRequest) -> list[tuple[str, str]]:
     """What the run keeps: level and text."""
-    return [(line.level, line.text) for line in job.asked.log.lines()]
+    return [(line.level, line.text) for line in job.call.log.lines()]
 
 
 def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
@@ -81,7 +83,7 @@ async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
     """Of the body's keys, and of what the user chose for another model."""
     body = chat(DIARY, temperature=1, seed=4711, max_tokens=100)
     own = UserValves(VERBOSITY="low", REASONING_EFFORT="minimal")
-    job = await prepare_chat(asked_of(body, Valves(API_KEY=KEY), user_valves=own))
+    job = await build_chat_request(asked_of(body, Valves(API_KEY=KEY), user_valves=own))
 
     report_request(job)
 
@@ -96,7 +98,7 @@ async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
 
 async def test_request_of_a_plain_caller(host: StandInHost) -> None:
     """Nothing is kept, nothing is streamed."""
-    job = await prepare_chat(asked(caller=Caller(MODEL, "user-1")))
+    job = await build_chat_request(asked(caller=Caller(MODEL, "user-1")))
 
     report_request(job)
 
@@ -108,7 +110,7 @@ async def test_note_is_a_warning(host: StandInHost) -> None:
     """As the person read it."""
     job = await job_of()
 
-    report_note(job, Noted("Trying again in 3 s."))
+    report_note(job, Status("Trying again in 3 s."))
 
     assert lines_of(job) == [("WARNING", "Trying again in 3 s.")]
 
@@ -116,7 +118,7 @@ async def test_note_is_a_warning(host: StandInHost) -> None:
 async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
     """With the tokens, if they are known, and OpenAI's own id."""
     job = await job_of()
-    ended = RunEnded(COMPLETED, Usage(10, 5, 15), trace=Trace("req_1"))
+    ended = RunDone(COMPLETED, Usage(10, 5, 15), trace=Trace("req_1"))
 
     assert report_end(job, ended) is ended
     assert report_end(job, replace(ended, usage=None)).usage is None
@@ -140,7 +142,7 @@ async def test_reasoning_that_the_api_left_out_is_told(
     """That past turns leave may be what was asked for."""
     job = await job_of()
 
-    report_end(job, RunEnded(COMPLETED, trace=Trace("req_1", removed=removed)))
+    report_end(job, RunDone(COMPLETED, trace=Trace("req_1", removed=removed)))
 
     counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
     told = f"the API left out earlier reasoning of the input: {counts}"
@@ -174,15 +176,15 @@ async def test_words_of_the_server_are_in_no_line(
     report_end(job, FAILED)
     report_end(job, replace(FAILED, trace=Trace("req_1", "", 400, odd)))
 
-    for told in (caplog.text, job.asked.log.text()):
+    for told in (caplog.text, job.call.log.text()):
         assert DIARY not in told
         assert KEY not in told
         assert "HTTP 400, code None, type None, param None" in told
 
 
-@pytest.mark.parametrize("ended", [FAILED, RunEnded(CUT)])
+@pytest.mark.parametrize("ended", [FAILED, RunDone(CUT)])
 async def test_sentence_tells_nothing_but_what_it_told(
-    ended: RunEnded, host: StandInHost
+    ended: RunDone, host: StandInHost
 ) -> None:
     """The id is made of chance."""
     sentence = report_end(await job_of(), ended).ending.sentence
@@ -223,7 +225,7 @@ async def test_audit_log_has_a_line_for_request_and_end(
     job = await job_of({"AUDIT_LOG": by == "valve", "LOG_LEVEL": "CRITICAL"})
 
     report_request(job)
-    report_end(job, RunEnded(COMPLETED, trace=Trace("req_1", "gpt-5.6-sol-2026", 200)))
+    report_end(job, RunDone(COMPLETED, trace=Trace("req_1", "gpt-5.6-sol-2026", 200)))
     report_end(job, FAILED)
 
     request, success, error = audited(caplog)
@@ -249,7 +251,7 @@ async def test_audit_log_is_silent_unless_it_is_wanted(
     job = await job_of()
 
     report_request(job)
-    report_end(job, RunEnded(COMPLETED))
+    report_end(job, RunDone(COMPLETED))
     report_end(job, FAILED)
 
     assert audited(caplog) == []
@@ -262,4 +264,4 @@ async def test_audit_lines_are_not_shown_to_anybody(host: StandInHost) -> None:
 
     report_request(job)
 
-    assert "responses_api_request" not in job.asked.log.text()
+    assert "responses_api_request" not in job.call.log.text()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from owui_chat.input.attachments import UNREADABLE_IMAGE
-from owui_manifold.files import ResultFiles, share_out
+from owui_manifold.files import ResultFiles, split_result_files
 from picture_sample import BMP, JPEG, PIXEL, data_url
 from stand_in_host import StandInHost
 
@@ -21,7 +21,7 @@ async def shared_out(host: StandInHost, *files: Any, **more: Any) -> ResultFiles
     async def store(url: str) -> str:
         return await host.results.store(None, url, {}, USER)
 
-    return await share_out(files, store, USER, **{"has_row": True, **more})
+    return await split_result_files(files, store, USER, **{"has_row": True, **more})
 
 
 async def keep_inline(url: str) -> str:
@@ -83,7 +83,7 @@ async def test_bytes_are_never_written_into_a_row(has_row: bool) -> None:
     """A temporary chat lives in the page alone: there they may stay."""
     files = [picture(PIXEL), picture(data_url(BMP, "image/bmp"))]
 
-    found = await share_out(files, keep_inline, USER, has_row=has_row)
+    found = await split_result_files(files, keep_inline, USER, has_row=has_row)
 
     assert [part["image_url"] for part in found.for_model] == [PIXEL]
     assert len(found.stored) == (0 if has_row else 1)

@@ -13,7 +13,7 @@ from owui_manifold.hosted_tools import (
     NO_HOSTED_TOOLS,
     HostedTools,
     hosted_tools,
-    offered_tools,
+    offer_tools,
 )
 from owui_manifold.valves import UserValves, Valves
 
@@ -167,7 +167,7 @@ def function(name: str) -> Json:
 
 def offered(body: Json, tools: HostedTools) -> list[Any]:
     """The names or types of all tools of a chat."""
-    found = offered_tools(body, resolve_model("gpt-5.6-sol"), Valves(), tools)
+    found = offer_tools(body, resolve_model("gpt-5.6-sol"), Valves(), tools)
     return [tool.get("name") or tool["type"] for tool in found.items]
 
 
@@ -185,7 +185,7 @@ def test_search_of_a_filter_takes_the_place_of_ours() -> None:
     own = {"type": "web_search", "search_context_size": "low"}
     tools = hosted(ENABLE_WEB_SEARCH=True)
 
-    found = offered_tools(
+    found = offer_tools(
         {"extra_tools": [own]}, resolve_model("gpt-5.6-sol"), Valves(), tools
     )
 

@@ -11,14 +11,14 @@ from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.config import (
-    Learned,
-    chosen_settings,
-    endpoint_of,
+    Capabilities,
+    build_endpoint,
+    build_toolset,
     extra_headers,
-    limits_of,
     log_level,
-    secrets_of,
-    toolset_of,
+    request_settings,
+    run_limits,
+    valve_secrets,
 )
 from owui_manifold.valves import UserValves, Valves
 from tool_sample import MemoryTools
@@ -35,15 +35,15 @@ def chosen(
     administrator: dict[str, Any],
     user: dict[str, Any] | None = None,
     streams: bool = True,
-    refused: Learned | None = None,
+    refused: Capabilities | None = None,
 ) -> Settings:
     """What holds for a request with one tool."""
-    return chosen_settings(
+    return request_settings(
         Valves.model_validate(administrator),
         UserValves.model_validate(user or {}),
         streams=streams,
         tools=[TOOL],
-        refused=refused or Learned(),
+        refused=refused or Capabilities(),
     )
 
 
@@ -52,7 +52,7 @@ def chosen(
 
 def test_plain_valves_lead_to_openai() -> None:
     """With the key and nothing else."""
-    endpoint = endpoint_of(valves())
+    endpoint = build_endpoint(valves())
 
     assert endpoint.url("/responses") == "https://api.openai.com/v1/responses"
     assert endpoint.headers() == {
@@ -65,7 +65,7 @@ def test_plain_valves_lead_to_openai() -> None:
 
 def test_every_valve_of_the_connection_arrives() -> None:
     """Without the white space of a copy and paste."""
-    endpoint = endpoint_of(
+    endpoint = build_endpoint(
         valves(
             BASE_URL="https://gateway.example/openai",
             API_KEY=" sk-1\n",
@@ -95,7 +95,7 @@ def test_every_valve_of_the_connection_arrives() -> None:
 def test_no_key_says_who_has_to_do_what(key: str) -> None:
     """And where."""
     with pytest.raises(InvalidRequest) as caught:
-        endpoint_of(valves(API_KEY=key))
+        build_endpoint(valves(API_KEY=key))
 
     assert "no API key yet" in str(caught.value)
     assert "set API_KEY in the valves of this pipe" in str(caught.value)
@@ -130,7 +130,7 @@ def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) 
 def test_other_headers_give_a_sentence_without_them(text: str) -> None:
     """They may hold a secret."""
     with pytest.raises(InvalidRequest) as caught:
-        endpoint_of(valves(EXTRA_HEADERS=text))
+        build_endpoint(valves(EXTRA_HEADERS=text))
 
     assert str(caught.value).startswith("EXTRA_HEADERS is not a JSON object of texts.")
     assert "hunter2" not in str(caught.value)
@@ -141,7 +141,7 @@ def test_other_headers_give_a_sentence_without_them(text: str) -> None:
 
 def test_limits_are_those_of_the_valves() -> None:
     """Four timeouts, two numbers of retries."""
-    limits = limits_of(
+    limits = run_limits(
         valves(
             CONNECT_TIMEOUT_SECONDS=5,
             FIRST_EVENT_TIMEOUT_SECONDS=60,
@@ -159,10 +159,10 @@ def test_limits_are_those_of_the_valves() -> None:
 
 def test_nothing_is_sent_again_after_a_tool_ran() -> None:
     """Whatever the administrator allows."""
-    limits = limits_of(valves(MAX_RETRIES=5), tools_ran=True)
+    limits = run_limits(valves(MAX_RETRIES=5), tools_ran=True)
 
     assert limits.retries.max_retries == 0
-    assert limits.timeouts == limits_of(valves(), tools_ran=False).timeouts
+    assert limits.timeouts == run_limits(valves(), tools_ran=False).timeouts
 
 
 # ---------------------------------------------------------------- what to ask for
@@ -208,15 +208,15 @@ def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> Non
 @pytest.mark.parametrize(
     ("streams", "enabled", "refused", "stream"),
     [
-        (True, True, Learned(), True),
-        (True, True, Learned(summary=True), True),
-        (True, True, Learned(stream=True), False),
-        (True, False, Learned(), False),
-        (False, True, Learned(), False),
+        (True, True, Capabilities(), True),
+        (True, True, Capabilities(summary=True), True),
+        (True, True, Capabilities(stream=True), False),
+        (True, False, Capabilities(), False),
+        (False, True, Capabilities(), False),
     ],
 )
 def test_stream_needs_the_caller_the_valve_and_the_server(
-    streams: bool, enabled: bool, refused: Learned, stream: bool
+    streams: bool, enabled: bool, refused: Capabilities, stream: bool
 ) -> None:
     """Two of them are not enough."""
     settings = chosen({"ENABLE_STREAM": enabled}, streams=streams, refused=refused)
@@ -227,13 +227,13 @@ def test_stream_needs_the_caller_the_valve_and_the_server(
 @pytest.mark.parametrize(
     ("refused", "summary"),
     [
-        (Learned(), "detailed"),
-        (Learned(summary=True), None),
-        (Learned(stream=True), "detailed"),
+        (Capabilities(), "detailed"),
+        (Capabilities(summary=True), None),
+        (Capabilities(stream=True), "detailed"),
     ],
 )
 def test_refused_summary_is_not_asked_for_again(
-    refused: Learned, summary: str | None
+    refused: Capabilities, summary: str | None
 ) -> None:
     """Even where a user wants it."""
     settings = chosen({}, {"REASONING_SUMMARY": "detailed"}, refused=refused)
@@ -260,7 +260,7 @@ def test_several_calls_at_once_are_the_apis_default(
 
 def test_toolset_is_what_the_valves_say() -> None:
     """Limits, rounds and whether reasoning is carried between them."""
-    tools, approver, lines = MemoryTools(), Approver(otherwise="ask"), list[str]()
+    tools, approver, lines = MemoryTools(), Approver(default_rule="ask"), list[str]()
     given = valves(
         MAX_FUNCTION_CALL_LOOPS=3,
         MAX_TOOL_CALLS=7,
@@ -268,7 +268,7 @@ def test_toolset_is_what_the_valves_say() -> None:
         TOOL_OUTPUT_CHARACTERS=1_700,
     )
 
-    toolset = toolset_of(given, tools, approver, lines.append)
+    toolset = build_toolset(given, tools, approver, lines.append)
 
     assert toolset.tools is tools
     assert toolset.approver is approver
@@ -288,7 +288,7 @@ def test_reasoning_is_carried_between_rounds_unless_disabled(
     """As it is asked for."""
     given = valves(PERSIST_REASONING_TOKENS=persist)
 
-    toolset = toolset_of(given, MemoryTools(), Approver(), str)
+    toolset = build_toolset(given, MemoryTools(), Approver(), str)
 
     assert toolset.carries_reasoning is carries
 
@@ -323,7 +323,7 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         EXTRA_HEADERS='{"X-One": "first", "X-Two": "second"}',
     )
 
-    assert set(secrets_of(given, UserValves(API_KEY=" sk-own\n"))) == {
+    assert set(valve_secrets(given, UserValves(API_KEY=" sk-own\n"))) == {
         "sk-environment",
         "sk-own",
         "http://ada:hunter%2F2@proxy:1",
@@ -338,14 +338,14 @@ def test_token_behind_its_scheme_is_secret_too() -> None:
     """A server may repeat it alone."""
     given = valves(EXTRA_HEADERS='{"Authorization": "Token hunter2-token"}')
 
-    found = secrets_of(given, UserValves())
+    found = valve_secrets(given, UserValves())
 
     assert {"Token hunter2-token", "hunter2-token"} <= set(found)
 
 
 def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
     """Whoever mistyped them meant them."""
-    assert "X-Team: hunter2" in secrets_of(
+    assert "X-Team: hunter2" in valve_secrets(
         valves(EXTRA_HEADERS="X-Team: hunter2"), UserValves()
     )
 
@@ -353,11 +353,11 @@ def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
 @pytest.mark.parametrize("proxy", ["ada:hunter2@proxy", "http://[", "http://proxy:1"])
 def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
     """Also one that is no address."""
-    assert secrets_of(valves(PROXY=proxy), UserValves()) == ["sk-1", proxy]
+    assert valve_secrets(valves(PROXY=proxy), UserValves()) == ["sk-1", proxy]
 
 
 def test_nothing_set_is_no_secret() -> None:
     """An empty text would be found everywhere."""
     blank = valves(API_KEY=" ", PROXY=" ", EXTRA_HEADERS='{"X-Team": " "}')
 
-    assert secrets_of(blank, UserValves(API_KEY=" ")) == []
+    assert valve_secrets(blank, UserValves(API_KEY=" ")) == []

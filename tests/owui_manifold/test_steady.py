@@ -10,10 +10,10 @@ from asked_sample import TOOL, asked_of, surroundings, valves_for
 from bench.chats import long_chat
 from openai_responses.items import Item, open_calls
 from openai_responses.transport.connections import Connections
-from owui_manifold.answer import told
-from owui_manifold.chat import prepare_chat
-from owui_manifold.context import Asked, Caller
-from owui_manifold.rounds import last_round
+from owui_manifold.answer import answer_events
+from owui_manifold.chat import build_chat_request
+from owui_manifold.context import Caller, PipeCall
+from owui_manifold.rounds import load_round
 from simulator import Simulator
 from stand_in_host import Row, StandInHost
 
@@ -38,7 +38,7 @@ def row_of(host: StandInHost, *words: str) -> None:
 
 def asked_as(
     sim: Simulator, *said: str, model: str = BOUND, state: Any = None, **given: Any
-) -> Asked:
+) -> PipeCall:
     """The next question of a chat: what the host gives, after a system message."""
     roles = ("system", "user", "assistant")
     order = [roles[0], *(roles[1 + place % 2] for place in range(len(said) - 1))]
@@ -58,9 +58,9 @@ def asked_as(
     )
 
 
-async def answered(asked: Asked, connections: Connections) -> None:
+async def answered(asked: PipeCall, connections: Connections) -> None:
     """Ask, and let the answer end."""
-    async for _ in told(await prepare_chat(asked), connections):
+    async for _ in answer_events(await build_chat_request(asked), connections):
         pass
 
 
@@ -169,7 +169,7 @@ async def test_rounds_of_the_hosts_tools_are_one_run(
     words = "sim:tool rain?"
     asked = asked_as(sim, "S\nat 1", f"<c/>\n{words}", state=state, **given)
     await answered(asked, connections)
-    ended = last_round(state, "a0")
+    ended = load_round(state, "a0")
     assert ended
     [opened] = open_calls(ended.received)
     function = {"name": opened["name"], "arguments": opened["arguments"]}
@@ -218,7 +218,7 @@ async def test_long_chat_is_read_once(sim: Simulator, host: StandInHost) -> None
     metadata = {"user_message_id": "q399", "message_id": "a399"}
     asked = asked_as(sim, "S", "?", metadata=metadata)
     asked.body["messages"][1:] = said
-    job = await prepare_chat(asked)
+    job = await build_chat_request(asked)
 
     assert host.chats.reads == ["chat-1"]
     assert len(job.request.input) == 399 * 6 + 1

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_chat.input.prefix import Sent
-from owui_chat.render.items import KeptCards, ShownItems
+from owui_chat.input.prefix import SentContext
+from owui_chat.render.items import OutputItems, RecordItems
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -19,7 +19,7 @@ from owui_chat.storage.records import (
     write_records,
 )
 from owui_manifold.context import Caller
-from owui_manifold.store import ChatStore, Seal, is_sealed, open_store
+from owui_manifold.store import ChatStore, Encryption, is_encrypted_value, open_store
 from owui_manifold.valves import Valves
 from run_sample import ORIGIN, call, reasoning
 from stand_in_host import SERVER_SECRET, Row, StandInHost
@@ -114,23 +114,23 @@ async def test_refused_write_goes_with_the_next(host: StandInHost) -> None:
     await store.write(record("2"))
 
     assert list(host.kept[FIRST]["items"]) == ["1" * 26, "2" * 26]
-    assert await store.write_rest()
+    assert await store.flush()
     assert len(host.chats.writes) == 1
 
 
 async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> None:
     """A few times; then the answer ends without."""
     store = await opened()
-    store.keep_sent(Sent(instructions="Be brief."))
+    store.set_sent(SentContext(instructions="Be brief."))
     host.chats.refusing = inf
     await store.write(record("1"))
-    assert not await store.write_rest()
+    assert not await store.flush()
 
     host.chats.refusing = 2
-    assert await store.write_rest()
+    assert await store.flush()
 
     assert list(host.kept[FIRST]["items"]) == ["1" * 26]
-    assert (await opened(LATER)).sent == {"m-1": Sent(instructions="Be brief.")}
+    assert (await opened(LATER)).sent == {"m-1": SentContext(instructions="Be brief.")}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ async def test_what_is_written_is_sealed(valves: Valves, host: StandInHost) -> N
     """And read again with the same valves."""
     await (await opened(valves=valves)).write(record("1"))
 
-    assert is_sealed(host.kept[FIRST])
+    assert is_encrypted_value(host.kept[FIRST])
     assert "sealed-1" not in str(host.kept)
     assert read_records(host.kept) == {}
     again = await opened(valves=valves)
@@ -174,7 +174,7 @@ async def test_key_is_that_of_the_valve_or_of_the_server(
     """The valve wins, without the white space of a copy and paste."""
     await (await opened(valves=valves)).write(record("1"))
 
-    clear = Seal(secret).open(host.kept[FIRST])
+    clear = Encryption(secret).decrypt(host.kept[FIRST])
 
     assert clear == write_records({"1" * 26: record("1")})
 
@@ -189,7 +189,7 @@ async def test_sealed_items_are_read_after_the_valve_was_turned_off(
     store = await opened(LATER)
 
     assert {ulid[0] for ulid in store.records} == set("12")
-    assert is_sealed(host.kept[FIRST])
+    assert is_encrypted_value(host.kept[FIRST])
     assert host.kept[SECOND] == write_records({"2" * 26: record("2", "m-2")})
 
 
@@ -202,7 +202,7 @@ async def test_clear_items_are_read_after_the_valve_was_turned_on(
     store = await opened(valves=SEALING)
     await store.write(record("2"))
 
-    assert is_sealed(host.kept[FIRST])
+    assert is_encrypted_value(host.kept[FIRST])
     again = await opened(valves=SEALING)
     assert list(again.records) == ["1" * 26, "2" * 26]
 
@@ -273,7 +273,7 @@ async def test_buried_reasoning_is_dead_in_every_message(host: StandInHost) -> N
     await (await opened()).write(mixed("1"))
     refused = await opened(LATER)
 
-    await refused.bury_reasoning()
+    await refused.invalidate_reasoning()
 
     assert host.kept[SECOND]["dead"] == ["1" * 26]
     assert host.kept[FIRST] == write_records({"1" * 26: mixed("1")})
@@ -287,7 +287,7 @@ async def test_later_writes_keep_the_dead(valves: Valves, host: StandInHost) -> 
     """In the same run and in the next round; what comes then is alive."""
     await (await opened(valves=valves)).write(mixed("1"))
     refused = await opened(LATER, valves)
-    await refused.bury_reasoning()
+    await refused.invalidate_reasoning()
 
     await refused.write(mixed("2", "m-2"))
     await (await opened(LATER, valves)).write(mixed("3", "m-2"))
@@ -306,7 +306,7 @@ async def test_own_reasoning_of_an_earlier_round_is_buried_too(
     """Its calls stay."""
     await (await opened()).write(mixed("1"))
 
-    await (await opened()).bury_reasoning()
+    await (await opened()).invalidate_reasoning()
 
     [found] = (await opened()).records.values()
     assert found.payload == (call("1"),)
@@ -315,10 +315,10 @@ async def test_own_reasoning_of_an_earlier_round_is_buried_too(
 async def test_second_burial_adds_to_the_first(host: StandInHost) -> None:
     """A key may change more than once."""
     await (await opened()).write(mixed("1"))
-    await (await opened(LATER)).bury_reasoning()
+    await (await opened(LATER)).invalidate_reasoning()
     await (await opened()).write(mixed("2"))
 
-    await (await opened(LATER)).bury_reasoning()
+    await (await opened(LATER)).invalidate_reasoning()
 
     assert host.kept[SECOND]["dead"] == ["1" * 26, "2" * 26]
     records = (await opened()).records.values()
@@ -332,7 +332,7 @@ async def test_nothing_to_bury_writes_nothing(host: StandInHost) -> None:
     )
     written = len(host.chats.writes)
 
-    await (await opened(LATER)).bury_reasoning()
+    await (await opened(LATER)).invalidate_reasoning()
 
     assert len(host.chats.writes) == written
 
@@ -353,9 +353,9 @@ IN_OUTPUT = Valves(HISTORY_CARRIER="output")
 
 def answered(host: StandInHost, store: ChatStore, message_id: str = "m-1") -> None:
     """Let the host store an answer with all that the store has given to it."""
-    cards = KeptCards(shown := ShownItems())
-    for kept in store.unshown():
-        [*_] = cards.show(kept, {})
+    cards = RecordItems(shown := OutputItems())
+    for kept in store.take_unsent():
+        [*_] = cards.render(kept, {})
     history = {"messages": {message_id: {"output": shown.items}}}
     host.chats.rows["chat-1"] = Row("user-1", {"history": history})
 
@@ -374,7 +374,7 @@ async def test_answer_itself_holds_what_is_kept(
     await store.write(record("1"))
     answered(host, store)
 
-    assert store.unshown() == []
+    assert store.take_unsent() == []
     assert host.chats.writes == []
     stored = str(host.chats.rows["chat-1"].chat)
     assert ("sealed-1" in stored) is (valves is IN_OUTPUT)
@@ -390,8 +390,8 @@ async def test_buried_reasoning_is_noted_in_the_answer(host: StandInHost) -> Non
     answered(host, first)
     refused = await opened(LATER, IN_OUTPUT)
 
-    await refused.bury_reasoning()
-    [noted] = refused.unshown()
+    await refused.invalidate_reasoning()
+    [noted] = refused.take_unsent()
 
     assert noted.value["dead"] == ["1" * 26]
     assert noted.value["items"] == {}
@@ -402,9 +402,9 @@ async def test_nothing_to_bury_gives_nothing_to_the_answer(host: StandInHost) ->
     """A refusal may have another cause."""
     store = await opened(valves=IN_OUTPUT)
 
-    await store.bury_reasoning()
+    await store.invalidate_reasoning()
 
-    assert store.unshown() == []
+    assert store.take_unsent() == []
 
 
 @pytest.mark.parametrize("with_record", [True, False])
@@ -412,15 +412,15 @@ async def test_what_was_sent_is_kept_in_the_answer(
     with_record: bool, host: StandInHost
 ) -> None:
     """Once: with the first record, or at the end where there is none."""
-    sent = Sent(instructions="Be brief.")
+    sent = SentContext(instructions="Be brief.")
     store = await opened(valves=IN_OUTPUT)
-    store.keep_sent(sent)
+    store.set_sent(sent)
 
     if with_record:
         await store.write(record("1"))
         await store.write(record("2"))
-    assert await store.write_rest()
-    assert await store.write_rest()
+    assert await store.flush()
+    assert await store.flush()
     answered(host, store)
 
     assert host.chats.writes == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asked_sample import MODEL, asked_of, chat
-from owui_manifold.chat import prepare_task
+from owui_manifold.chat import build_task_request
 from owui_manifold.context import Caller
 from owui_manifold.report import report_request
 from owui_manifold.valves import Valves
@@ -18,7 +18,7 @@ PROMPT = '### Task: a title. JSON format: { "title": "..." }'
 def sent(given: dict[str, Any], caller: Caller = TITLE, **more: Any) -> dict[str, Any]:
     """Return what is sent for a title."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
-    return prepare_task(
+    return build_task_request(
         asked_of(chat(PROMPT, **more), valves, caller)
     ).request.payload()
 
@@ -65,11 +65,11 @@ def test_what_was_asked_of_answers_is_not_asked_of_titles(host: StandInHost) -> 
 def test_what_cannot_be_asked_of_answers_harms_no_title(host: StandInHost) -> None:
     """Its log does not look at it either."""
     body = chat(PROMPT, response_format="nonsense")
-    job = prepare_task(asked_of(body, Valves(API_KEY="sk-1"), TITLE))
+    job = build_task_request(asked_of(body, Valves(API_KEY="sk-1"), TITLE))
 
     report_request(job)
 
-    assert len(job.asked.log.lines()) == 1
+    assert len(job.call.log.lines()) == 1
 
 
 def test_a_model_that_the_administrator_describes(host: StandInHost) -> None:

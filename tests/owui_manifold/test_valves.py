@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
-from owui_manifold.valves import UserValves, Valves, clamped
+from owui_manifold.valves import UserValves, Valves, clamp
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
 PASSWORDS = {
@@ -173,7 +173,7 @@ def test_number_of_retries_is_brought_into_its_limits(
     """Text or number; what is neither is the default."""
     stored = Valves.model_validate({"MAX_RETRIES": typed}).model_dump()
 
-    assert stored["MAX_RETRIES"] == clamped(typed, 0, 5, 1) == number
+    assert stored["MAX_RETRIES"] == clamp(typed, 0, 5, 1) == number
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.loop.arguments import argument_complaint
+from openai_responses.loop.arguments import argument_error
 from openai_responses.requests.json_schema import strict_schema
 from sandbox_sample import TIGHT, Chat, sandboxed
 from toolbox.sandbox_specs import sandbox_specs
@@ -297,7 +297,7 @@ async def test_tools_are_described(chat: Chat) -> None:
         assert strict_schema(spec["parameters"]) is not None
         assert spec["description"]
     assert specs[0]["parameters"]["properties"].keys() == {"code"}
-    assert argument_complaint({"code": "1"}, specs[0]["parameters"]) is None
+    assert argument_error({"code": "1"}, specs[0]["parameters"]) is None
 
 
 @pytest.mark.parametrize(

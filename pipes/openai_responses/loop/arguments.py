@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from openai_responses.requests.json_schema import referred
+from openai_responses.requests.json_schema import resolve_reference
 
 DEEPEST_ARGUMENT = 40
 """How deep values and references of schemas are followed."""
@@ -33,7 +33,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaCheck:
+class SchemaValidator:
     """Checks values against the parts of one schema.
 
     If it is `lenient`, null is always allowed for an optional property. Results are
@@ -44,7 +44,7 @@ class SchemaCheck:
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
-    def misfit(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
@@ -52,17 +52,17 @@ class SchemaCheck:
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
-            self._found[place] = self._misfit(value, node, path, depth)
+            self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _misfit(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
+    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.misfit(value, referred(node, self.root), path, depth + 1)
-        found = _own_misfit(value, node, path)
+            return self.error(
+                value, resolve_reference(node, self.root), path, depth + 1
+            )
+        found = _own_error(value, node, path)
         if isinstance(value, Mapping):
             found = found or self._in_object(value, node, path, depth)
         if isinstance(value, list):
@@ -78,7 +78,7 @@ class SchemaCheck:
             return f"{_joined(path, str(missing[0]))} is missing"
         properties = node.get("properties") or {}
         found = (
-            self.misfit(value[name], properties[name], _joined(path, name), depth + 1)
+            self.error(value[name], properties[name], _joined(path, name), depth + 1)
             for name in properties
             if name in value
             and (value[name] is not None or name in required or not self.lenient)
@@ -89,7 +89,7 @@ class SchemaCheck:
         self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
     ) -> str:
         found = (
-            self.misfit(one, node.get("items"), f"{path}[{place}]", depth + 1)
+            self.error(one, node.get("items"), f"{path}[{place}]", depth + 1)
             for place, one in enumerate(value)
         )
         return next(filter(None, found), "")
@@ -99,16 +99,16 @@ class SchemaCheck:
     ) -> str:
         """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
-            found = self.misfit(value, part, path, depth + 1)
+            found = self.error(value, part, path, depth + 1)
             if found:
                 return found
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.misfit(value, o, path, depth + 1) for o in options):
+        if options and all(self.error(value, o, path, depth + 1) for o in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
 
-def _own_misfit(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
@@ -144,22 +144,22 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of a schema that is not valid; servers send such schemas."""
 
 
-def argument_complaint(arguments: object, schema: Mapping[str, Any]) -> str | None:
+def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
     """Return the error in the arguments as a sentence for the model; None if valid.
 
     Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
-    given = without_nulls(arguments, schema)
+    given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaCheck(schema).misfit(given, schema)
+        found = SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
 
 
-def without_nulls(
+def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
@@ -168,18 +168,18 @@ def without_nulls(
     schema is a choice, the option that the model chose decides.
     """
     try:
-        return dict(_cleaned(arguments, schema, schema, 0))
+        return dict(_drop_nulls(arguments, schema, schema, 0))
     except _ODD_SCHEMA:
         return dict(arguments)
 
 
-def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
     if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = _held_against(value, node, root)
+    forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_cleaned(one, items, root, depth + 1) for one in value]
+        return [_drop_nulls(one, items, root, depth + 1) for one in value]
     known: dict[str, list[Any]] = {}
     required: set[str] = set()
     for form in forms:
@@ -187,18 +187,18 @@ def _cleaned(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaCheck(root)
+    may_be_null = SchemaValidator(root)
     return {
-        name: _cleaned(one, whole.get(name), root, depth + 1)
+        name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in whole
         or name in required
-        or not may_be_null.misfit(None, whole[name])
+        or not may_be_null.error(None, whole[name])
     }
 
 
-def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
+def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
     """Return the schemas that apply to a value, each once.
 
     Of a choice, the option that the value fits applies.
@@ -216,7 +216,7 @@ def _held_against(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
 def _parts_of(
     value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    parts = [referred(node, root)] if "$ref" in node else []
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         options = node.get(key)
@@ -230,7 +230,7 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    check = SchemaCheck(root, lenient=True)
-    fitting = (option for option in options if not check.misfit(value, option))
+    check = SchemaValidator(root, lenient=True)
+    fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]

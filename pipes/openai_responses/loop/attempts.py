@@ -22,26 +22,26 @@ from openai_responses.endings import (
     UNREADABLE,
     Ending,
     ending_of_exception,
-    setback_sentence,
+    failure_status,
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     ApiRefused,
     ConnectionFailed,
+    Failure,
     MalformedEvent,
     ResponseLost,
     ResponsesError,
-    Setback,
     TimedOut,
 )
-from openai_responses.loop.events import Grew, Noted, RunEvent, Trace
-from openai_responses.loop.recovery import RetryPolicy, healed, retry_wait
-from openai_responses.loop.response import Turn
+from openai_responses.loop.events import Grew, RunEvent, Status, Trace
+from openai_responses.loop.recovery import RetryPolicy, find_fallback, retry_wait
+from openai_responses.loop.response import ResponseState
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import (
-    Answer,
     Connections,
     Deadlines,
+    HttpResponse,
     Timeouts,
 )
 from openai_responses.transport.stream import (
@@ -50,7 +50,7 @@ from openai_responses.transport.stream import (
     ResponseEnded,
     ServerSentEvent,
     StreamEvent,
-    joined_deltas,
+    join_deltas,
     parse_event,
 )
 
@@ -79,7 +79,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Client:
     """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
@@ -88,8 +88,11 @@ class Line:
     deadlines: Deadlines
 
 
-async def exchange(
-    request: ResponsesRequest, line: Line, turn: Turn, cursor: Cursor | None = None
+async def stream_response(
+    request: ResponsesRequest,
+    line: Client,
+    turn: ResponseState,
+    cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `turn`, and yield its run events.
 
@@ -101,41 +104,41 @@ async def exchange(
         payload = strict_payload(payload)
     line.deadlines.start_attempt()
     posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read(posted, line, turn, cursor)) as events:
+    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
         async for event in events:
             yield event
 
 
-async def fetched(
-    path: str, line: Line, turn: Turn, cursor: Cursor
+async def resume_stream(
+    path: str, line: Client, turn: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
     """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `exchange`. A response that is still in progress yields nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
     line.deadlines.start_attempt()
     asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read(asked, line, turn, cursor)) as events:
+    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
         async for event in events:
             yield event
 
 
-async def _read(
-    sent: AbstractAsyncContextManager[Answer],
-    line: Line,
-    turn: Turn,
+async def _read_response(
+    sent: AbstractAsyncContextManager[HttpResponse],
+    line: Client,
+    turn: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
     async with sent as answer:
         turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_turn_events(answer, line, turn, cursor)) as events:
+        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
             async for event in events:
                 yield event
         await answer.drain()
 
 
-async def _turn_events(
-    answer: Answer, line: Line, turn: Turn, cursor: Cursor | None
+async def _response_events(
+    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of one response, streamed or not."""
     if not answer.is_stream:
@@ -152,7 +155,7 @@ async def _turn_events(
             began = asyncio.get_running_loop().time()
             if batch:
                 line.deadlines.event_arrived()
-            events, malformed = _told(batch, turn, cursor)
+            events, malformed = _batch_events(batch, turn, cursor)
             del batch  # hold no bytes of the wire while deltas gather
             for told in events:
                 yield told
@@ -160,12 +163,12 @@ async def _turn_events(
                 raise malformed
             if turn.ending:
                 return
-            with answer.held():
-                await _let_deltas_gather(events, began, line.limits.join_seconds)
+            with answer.paused():
+                await _gather_deltas(events, began, line.limits.join_seconds)
 
 
-def _told(
-    batch: list[ServerSentEvent], turn: Turn, cursor: Cursor | None
+def _batch_events(
+    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return the run events of `batch`, up to the first event that cannot be read.
 
@@ -176,15 +179,15 @@ def _told(
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.passes(event):
+            if cursor is None or cursor.advance(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in joined_deltas(read) for told in turn.feed(event)]
+    events = [told for event in join_deltas(read) for told in turn.feed(event)]
     return events, malformed
 
 
-async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None]:
+async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
     """Yield the events of each piece of the body that arrived, without keeping them."""
     decoder = EventStreamDecoder()
     while not answer.is_read:
@@ -192,7 +195,7 @@ async def _batches(answer: Answer) -> AsyncGenerator[list[ServerSentEvent], None
     yield decoder.close()
 
 
-async def _let_deltas_gather(
+async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
     """Wait for a moment after a delta.
@@ -212,18 +215,20 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def followed(
-    request: ResponsesRequest, line: Line, turn: Turn
+async def stream_background(
+    request: ResponsesRequest, line: Client, turn: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
     """Send a background `request`, feed its response to `turn`, yield its run events.
 
-    Raises the same errors as `exchange` until the response has an id; after that only
-    ResponseLost, and TimedOut for the total limit. If the caller leaves before the end,
-    by an error, a cancellation or by closing the generator, the response is cancelled,
-    because it would go on to cost money without a reader.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
-    following = _Following(line, turn)
-    part = _begun(exchange(request, line, turn, following.cursor), following)
+    following = _BackgroundRun(line, turn)
+    part = _until_named(
+        stream_response(request, line, turn, following.cursor), following
+    )
     try:
         while True:
             error: ResponsesError | None = None
@@ -237,17 +242,17 @@ async def followed(
                 break
             wait = following.wait_after(error)
             if following.has_news:
-                yield Noted(_BROKE)
+                yield Status(_BROKE)
             await asyncio.sleep(wait)
             part = following.next_part()
     finally:
-        following.leave()
+        following.abandon()
 
 
-class _Following:
+class _BackgroundRun:
     """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Line, turn: Turn) -> None:
+    def __init__(self, line: Client, turn: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
@@ -289,9 +294,9 @@ class _Following:
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return fetched(path, self._line, self._turn, self.cursor)
+        return resume_stream(path, self._line, self._turn, self.cursor)
 
-    def let_go(
+    def release(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         """Stop reading `part`, whose `first` event is awaited, as soon as there is an
@@ -313,9 +318,9 @@ class _Following:
             task.cancel()
         await asyncio.gather(*awaited, return_exceptions=True)
         await part.aclose()
-        self.leave()
+        self.abandon()
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._turn.ending
         if named and not ended and not self._is_left:
@@ -329,25 +334,25 @@ class _Following:
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
         """Return the wait after a failure; None for a final refusal."""
-        setback = error.setback if isinstance(error, ApiRefused) else Setback()
+        setback = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._line.limits.resuming
         return retry_wait(policy, self._failures, setback, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.leave(wait):
+        if not self._line.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
 
 
-async def _begun(
-    part: AsyncGenerator[RunEvent, None], following: _Following
+async def _until_named(
+    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
 ) -> AsyncGenerator[RunEvent, None]:
     """Yield the events of `part`, and keep it open until the response has an id."""
     first = asyncio.create_task(_first_of(part))
     try:
         event = await asyncio.shield(first)
     except asyncio.CancelledError:
-        following.let_go(part, first)
+        following.release(part, first)
         raise
     async with aclosing(part) as events:
         if event is not None:
@@ -367,20 +372,20 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 class Attempts:
     """The attempts at one response.
 
-    When `events` has ended, `turn` holds the answer, `request` the request that it
+    When `events` has ended, `response` holds the answer, `request` the request that it
     answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Line,
+        line: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
         """Number the items of the response from `first_index`."""
         self.request = request
-        self.turn = Turn(first_index)
+        self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
         self._line = line
         self._policy = retries
@@ -392,9 +397,9 @@ class Attempts:
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield its events, until there is nothing more to try."""
         while True:
-            self.turn, self.error = Turn(self._first_index), None
-            sent = followed if self.request.background else exchange
-            answer = sent(self.request, self._line, self.turn)
+            self.response, self.error = ResponseState(self._first_index), None
+            sent = stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._line, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -402,59 +407,59 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.leave(self._wait):
+            if note is None or not self._line.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
-        for event in self.turn.close():
+        for event in self.response.close():
             yield event
 
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        if self.turn.ending:
-            return self.turn.ending
+        if self.response.ending:
+            return self.response.ending
         if self.error is not None:
-            return ending_of_exception(self.error, self.turn.event_count > 0)
-        return CUT if self.turn.event_count else UNREADABLE
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
 
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
-            return self.turn.trace
+            return self.response.trace
         refused = self.error
-        return Trace(refused.request_id, "", refused.setback.status, refused.error)
+        return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
-    def _next(self) -> Noted | None:
+    def _next(self) -> Status | None:
         """Return the status before the next attempt; None if there is none."""
-        setback = _setback(self.error, self.turn)
+        setback = _early_failure(self.error, self.response)
         if setback is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = healed(self.request, setback.error)
+        remedy = find_fallback(self.request, setback.error)
         if remedy and remedy.cause not in self._healed:
             self._healed.add(remedy.cause)
             self.request, self._wait = remedy.request, 0.0
-            return Noted(remedy.sentence, remedy.cause)
+            return Status(remedy.sentence, remedy.cause)
         wait = retry_wait(self._policy, self._retries, setback, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Noted(f"{setback_sentence(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
 
 
-def _setback(error: ResponsesError | None, turn: Turn) -> Setback | None:
+def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
     if turn.refusal:
-        return Setback(200, turn.refusal)
+        return Failure(200, turn.refusal)
     if turn.event_count:
         return None
     if isinstance(error, ApiRefused):
-        return error.setback
+        return error.failure
     silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
-    return Setback() if silent or isinstance(error, ConnectionFailed) else None
+    return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -469,6 +474,6 @@ def _may_run(error: ResponsesError | None) -> bool:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.setback.wanted
+            told = error.failure.should_retry
             return not told and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)

@@ -72,7 +72,7 @@ class ItemEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class CallAnswered:
+class ToolOutput:
     """A call got its output; `item` is the input item with it for the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
@@ -85,7 +85,7 @@ class CallAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnded:
+class ResponseDone:
     """One response ended regularly; `usage` is None if it was not reported."""
 
     response_id: str
@@ -94,10 +94,10 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Status:
     """A status line for people who wait.
 
-    `cause` names what was given up to get an answer (`Healed.cause`), or is empty.
+    `cause` names what was given up to get an answer (`Fallback.cause`), or is empty.
     """
 
     sentence: str
@@ -121,7 +121,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded:
+class RunDone:
     """The last event of every run.
 
     `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
@@ -143,8 +143,8 @@ RunEvent = (
     | Cited
     | Pictured
     | ItemEnded
-    | CallAnswered
-    | TurnEnded
-    | Noted
-    | RunEnded
+    | ToolOutput
+    | ResponseDone
+    | Status
+    | RunDone
 )

@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from openai_responses.errors import ApiError, Setback
-from openai_responses.items import is_bound, is_hosted
+from openai_responses.errors import ApiError, Failure
+from openai_responses.items import is_encrypted, is_hosted
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.requests.build import ResponsesRequest
 
@@ -53,7 +53,7 @@ class RetryPolicy:
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Setback, jitter: float
+    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
 ) -> float | None:
     """Return the seconds before the next attempt; None if there is none.
 
@@ -62,16 +62,16 @@ def retry_wait(
     if attempt >= policy.max_retries or not _is_retried(setback):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.after is None else setback.after
+    wait = backoff if setback.retry_after is None else setback.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Setback) -> bool:
+def _is_retried(setback: Failure) -> bool:
     words = {setback.error.code, setback.error.type}
     if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
         return False
-    if setback.wanted is not None:
-        return setback.wanted
+    if setback.should_retry is not None:
+        return setback.should_retry
     if setback.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return setback.status in _RETRIED_STATUS or setback.status >= 500
@@ -96,7 +96,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 @dataclass(frozen=True, slots=True)
-class Healed:
+class Fallback:
     """A changed request, and what was given up for it.
 
     `cause` is "reasoning", "summary", "stream", "effort" or "servers".
@@ -107,12 +107,12 @@ class Healed:
     sentence: str
 
 
-def healed(request: ResponsesRequest, error: ApiError) -> Healed | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _REMEDIES.items():
+    for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
-            return Healed(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, changed, _SENTENCES[cause])
     return None
 
 
@@ -123,7 +123,7 @@ def _without_reasoning(
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_bound(item)]
+    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
@@ -188,9 +188,9 @@ def _about(error: ApiError) -> str:
     return error.param or error.message
 
 
-_Remedy = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
 
-_REMEDIES: Mapping[str, _Remedy] = {
+_FALLBACKS: Mapping[str, _FallbackRule] = {
     "reasoning": _without_reasoning,
     "summary": _without_summary,
     "stream": _without_stream,

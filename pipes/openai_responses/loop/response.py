@@ -37,9 +37,9 @@ from openai_responses.loop.events import (
     ItemEnded,
     ItemStarted,
     Pictured,
+    ResponseDone,
     RunEvent,
     Trace,
-    TurnEnded,
 )
 from openai_responses.models.usage import Usage, read_usage
 from openai_responses.transport.stream import (
@@ -55,7 +55,7 @@ from openai_responses.transport.stream import (
 )
 
 
-class Turn:
+class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
@@ -176,7 +176,7 @@ class Turn:
         return [
             *events,
             *self.close(),
-            TurnEnded(response_id, event.status, self.usage),
+            ResponseDone(response_id, event.status, self.usage),
         ]
 
     def close(self) -> list[RunEvent]:

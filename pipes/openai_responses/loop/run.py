@@ -9,23 +9,27 @@ from contextlib import aclosing
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
-from openai_responses.loop.attempts import Attempts, Limits, Line
-from openai_responses.loop.events import CallAnswered, RunEnded, RunEvent
+from openai_responses.loop.attempts import Attempts, Client, Limits
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import (
-    Consent,
-    ToolAnswer,
+    McpApproval,
+    ToolResult,
     Toolset,
-    asked_consents,
-    failed_answer,
-    output_of,
-    refused_consents,
+    ask_mcp_approvals,
+    deny_mcp_approvals,
+    output_item,
     run_calls,
+    tool_error,
 )
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import given_back, is_approval_request, settled
-from openai_responses.requests.tools import later_choice
+from openai_responses.requests.replay import (
+    drop_settled_approvals,
+    is_approval_request,
+    replay_output,
+)
+from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.connections import Connections, Deadlines
 
 _NO_RETRY = RetryPolicy(0)
@@ -50,42 +54,42 @@ async def run(
     exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
     the connection and cancels the tools.
     """
-    line = Line(endpoint, connections, limits, Deadlines(limits.timeouts))
+    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
-    so_far = _SoFar()
+    so_far = _RunState()
     while True:
         attempts = Attempts(request, line, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
-        so_far.add_turn(attempts)
+        so_far.add_response(attempts)
         if attempts.ending.is_failure:
-            for answered in so_far.broken_off(attempts.turn.output):
+            for answered in so_far.fail_calls(attempts.response.output):
                 yield answered
             break
         if toolset is None:
             break
-        round_ = _Round(attempts.turn.output, toolset, so_far)
-        if not round_.asks:
+        round_ = _ToolRound(attempts.response.output, toolset, so_far)
+        if not round_.has_work:
             break
         with line.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
-        if so_far.is_last_turn or round_.leaves_calls:
+        if so_far.is_last_response or round_.leaves_calls:
             break
         request = _next_request(attempts, toolset, so_far, round_)
         retries = _NO_RETRY
-    yield RunEnded(
+    yield RunDone(
         attempts.ending,
         so_far.usage,
-        attempts.turn.usage,
+        attempts.response.usage,
         tuple(so_far.output),
         attempts.trace,
     )
 
 
-class _SoFar:
+class _RunState:
     """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
@@ -93,26 +97,26 @@ class _SoFar:
         self.usage: Usage | None = None
         self.rounds = 0
         self.calls = 0
-        self.is_last_turn = False
+        self.is_last_response = False
 
-    def add_turn(self, attempts: Attempts) -> None:
+    def add_response(self, attempts: Attempts) -> None:
         """Add the results of a response."""
-        self.output += attempts.turn.output
-        self.usage = add_usage(self.usage, attempts.turn.usage)
+        self.output += attempts.response.output
+        self.usage = add_usage(self.usage, attempts.response.usage)
 
-    def answered(self, call: Item, answer: ToolAnswer) -> CallAnswered:
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
         """Add the output of a call; return its event."""
-        item, index = output_of(call, answer), len(self.output)
+        item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
-        return CallAnswered(index, item, answer.failed, answer.card)
+        return ToolOutput(index, item, answer.failed, answer.card)
 
-    def broken_off(self, output: Sequence[Item]) -> list[CallAnswered]:
+    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
         """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
-        return [self.answered(call, _refused(call, _BROKEN_OFF)) for call in calls]
+        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
-class _Round:
+class _ToolRound:
     """The calls and approval requests of one response; each is answered, in order.
 
     `outputs` are the answers. `was_limited` says whether a limit kept a call from
@@ -120,7 +124,7 @@ class _Round:
     """
 
     def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _SoFar
+        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
     ) -> None:
         calls = [item for item in output if is_call(item)]
         self._calls = calls if toolset.runs_calls else []
@@ -132,7 +136,7 @@ class _Round:
         self.was_limited = False
 
     @property
-    def asks(self) -> bool:
+    def has_work(self) -> bool:
         """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
@@ -142,26 +146,26 @@ class _Round:
             for event in consent.events(len(self._so_far.output)):
                 yield event
             self.outputs.append(consent.response)
-            self._so_far.output += consent.output
+            self._so_far.output += consent.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
-                yield self._told(call, answer)
+                yield self._add_output(call, answer)
         for call in self._calls[allowed:]:
-            yield self._told(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, self._why()))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
-    def _told(self, call: Item, answer: ToolAnswer) -> CallAnswered:
-        told = self._so_far.answered(call, answer)
+    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+        told = self._so_far.add_output(call, answer)
         self.outputs.append(told.item)
         return told
 
-    async def _consents(self) -> list[Consent]:
+    async def _consents(self) -> list[McpApproval]:
         if self._is_over:
-            return refused_consents(self.requests, _ROUNDS_USED_UP)
-        return await asked_consents(self.requests, self._toolset.approver)
+            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
+        return await ask_mcp_approvals(self.requests, self._toolset.approver)
 
     @property
     def _is_over(self) -> bool:
@@ -178,12 +182,12 @@ class _Round:
         return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
-def _refused(call: Item, why: str) -> ToolAnswer:
-    return failed_answer(f"{call.get('name')} {why}")
+def _refused(call: Item, why: str) -> ToolResult:
+    return tool_error(f"{call.get('name')} {why}")
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _SoFar, round_: _Round
+    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
     """Return the next request: this one, its output, and the outputs of its calls.
 
@@ -193,9 +197,9 @@ def _next_request(
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
-    received = given_back(attempts.turn.output, with_reasoning=reasoning)
-    so_far.is_last_turn = round_.was_limited
-    choice = "none" if round_.was_limited else later_choice(request.tool_choice)
-    items = settled([*request.input, *received, *round_.outputs])
+    received = replay_output(attempts.response.output, with_reasoning=reasoning)
+    so_far.is_last_response = round_.was_limited
+    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})

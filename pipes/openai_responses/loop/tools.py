@@ -28,10 +28,10 @@ from typing import Any, Literal, Protocol
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
-from openai_responses.json_input import typed_object
-from openai_responses.loop.arguments import argument_complaint, without_nulls
-from openai_responses.loop.events import CallAnswered, ItemEnded, ItemStarted, RunEvent
-from openai_responses.redaction import error_place
+from openai_responses.json_input import parse_json_object
+from openai_responses.loop.arguments import argument_error, drop_optional_nulls
+from openai_responses.loop.events import ItemEnded, ItemStarted, RunEvent, ToolOutput
+from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import refused_pair, remote_name
 
 Approval = Literal["auto", "ask", "deny"]
@@ -48,7 +48,7 @@ class Approver:
     """
 
     rules: Sequence[tuple[str, Approval]] = ()
-    otherwise: Approval = "auto"
+    default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
     log: Callable[[str], object] = field(default=str, compare=False)
 
@@ -57,12 +57,12 @@ class Approver:
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
-        return next(fitting, self.otherwise)
+        return next(fitting, self.default_rule)
 
     @property
     def may_ask(self) -> bool:
         """Whether a person may have to be asked for any tool, known or not."""
-        return "ask" in (self.otherwise, *(answer for _, answer in self.rules))
+        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Approver:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
         except Exception as error:  # nobody could be asked: no approval
-            self.log(f"nobody could be asked about {name}: {error_place(error)}")
+            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
@@ -107,7 +107,7 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolResult:
     """The result of a tool.
 
     `output` is for the model: a text, or content parts with pictures. `card` holds what
@@ -125,7 +125,7 @@ class CallableTools(Protocol):
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
-    def meant(
+    def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
@@ -134,10 +134,10 @@ class CallableTools(Protocol):
         tool.
         """
 
-    def waits_for_people(self, name: str) -> bool:
+    def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; an exception counts as a failure of the tool."""
 
 
@@ -171,19 +171,19 @@ class Toolset:
     runs_calls: bool = True
 
 
-def output_of(call: Item, answer: ToolAnswer) -> Item:
+def output_item(call: Item, answer: ToolResult) -> Item:
     """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
-def failed_answer(sentence: str) -> ToolAnswer:
+def tool_error(sentence: str) -> ToolResult:
     """Return the result of a call that failed, with a sentence for the model."""
-    return ToolAnswer(f"Error: {sentence}", failed=True)
+    return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _ReadyCall:
     """A call that may run: its tool and its arguments."""
 
     call_id: str
@@ -193,21 +193,21 @@ class _Ready:
 
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolAnswer], None]:
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
     in another order in the next request. Every call is answered exactly once. Closing
     the generator cancels the running calls.
     """
-    found = [_checked(call, toolset.tools) for call in calls]
+    found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
     slots = asyncio.Semaphore(toolset.limits.at_once)
     tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
     limited = [
         task
         for one, task in zip(found, tasks, strict=True)
-        if not _is_peoples(one, toolset)
+        if not _is_interactive(one, toolset)
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
@@ -237,7 +237,7 @@ class _Clock:
             finally:
                 self._end += self._loop.time() - began
 
-    async def wait(self, task: asyncio.Task[ToolAnswer]) -> None:
+    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
@@ -250,49 +250,47 @@ class _Clock:
                 return
 
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolAnswer]]) -> None:
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
     for task in tasks:
         task.cancel()
 
 
-def _result(task: asyncio.Task[ToolAnswer], call: Item, toolset: Toolset) -> ToolAnswer:
+def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
     """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
-    return failed_answer(
-        f"{_name(call)} was stopped: the tools took over {seconds:g} s."
-    )
+    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
 
 
-def _checked(call: Item, tools: CallableTools) -> _Ready | ToolAnswer:
+def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         told = "its arguments are not valid JSON. Send them again, whole."
-        return failed_answer(f"{name} was not called: {told}")
+        return tool_error(f"{name} was not called: {told}")
     found = _ready_call(call_id, name, arguments, tools)
-    if isinstance(found, ToolAnswer):
+    if isinstance(found, ToolResult):
         return found
-    meant = tools.meant(name, found.arguments)
+    meant = tools.resolve_call(name, found.arguments)
     if meant is None:
-        return failed_answer(f"{name} was not called: it names no tool to call.")
+        return tool_error(f"{name} was not called: it names no tool to call.")
     return _ready_call(call_id, *meant, tools)
 
 
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
-) -> _Ready | ToolAnswer:
+) -> _ReadyCall | ToolResult:
     """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
-        return failed_answer(f"There is no tool named {name}. Use one that is offered.")
-    complaint = argument_complaint(arguments, schema)
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
-        return failed_answer(f"{name} was not called: {complaint}")
-    return _Ready(call_id, name, without_nulls(arguments, schema))
+        return tool_error(f"{name} was not called: {complaint}")
+    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
 
 
 def _arguments(call: Item) -> object:
@@ -304,60 +302,62 @@ def _arguments(call: Item) -> object:
 
 
 async def _answer(
-    found: _Ready | ToolAnswer,
+    found: _ReadyCall | ToolResult,
     toolset: Toolset,
     slots: asyncio.Semaphore,
     clock: _Clock,
-) -> ToolAnswer:
+) -> ToolResult:
     """Run one call within its limits, once it is approved, unless it has a result."""
-    if isinstance(found, ToolAnswer):
+    if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
     asks = approver.rule_for(found.name) == "ask"
     async with clock.question() if asks else nullcontext():
         refusal = await approver.refusal(found.call_id, found.name, found.arguments)
     if refusal is not None:
-        return failed_answer(refusal)
-    if _is_peoples(found, toolset):
-        return await _called(found, toolset, None)
+        return tool_error(refusal)
+    if _is_interactive(found, toolset):
+        return await _call_tool(found, toolset, None)
     async with slots:
-        return await _called(found, toolset, toolset.limits.seconds)
+        return await _call_tool(found, toolset, toolset.limits.seconds)
 
 
-async def _called(ready: _Ready, toolset: Toolset, seconds: float | None) -> ToolAnswer:
+async def _call_tool(
+    ready: _ReadyCall, toolset: Toolset, seconds: float | None
+) -> ToolResult:
     name = ready.name
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _capped(answer, toolset.limits.characters)
+        return _cap_result(answer, toolset.limits.characters)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
             raise
         if isinstance(error, TimeoutError) and scope.expired():
-            return failed_answer(f"{name} did not finish within {seconds:g} s.")
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
         # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return failed_answer(f"{name} failed. Tell the user, or try another way.")
+        return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _capped(answer: ToolAnswer, characters: int) -> ToolAnswer:
+def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
     """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
-        return ToolAnswer(capped_text(output, characters), answer.failed, answer.card)
+        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
     parts = [
         (
-            {**part, "text": capped_text(part["text"], characters)}
+            {**part, "text": cap_text(part["text"], characters)}
             if isinstance(part.get("text"), str)
             else part
         )
         for part in output
     ]
-    return ToolAnswer(parts, answer.failed, answer.card)
+    return ToolResult(parts, answer.failed, answer.card)
 
 
-def capped_text(text: str, characters: int) -> str:
+def cap_text(text: str, characters: int) -> str:
     """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
@@ -370,12 +370,12 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-def _is_peoples(found: _Ready | ToolAnswer, toolset: Toolset) -> bool:
-    return isinstance(found, _Ready) and toolset.tools.waits_for_people(found.name)
+def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
+    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class McpApproval:
     """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
@@ -392,7 +392,7 @@ class Consent:
         return told | ({"reason": self.refusal} if self.refusal else {})
 
     @property
-    def output(self) -> list[Item]:
+    def items(self) -> list[Item]:
         """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
@@ -406,19 +406,21 @@ class Consent:
         """
         if self.refusal is None:
             return []
-        call, output = self.output
+        call, output = self.items
         return [
             ItemStarted(index, call),
             ItemEnded(index, call),
-            CallAnswered(index + 1, output, failed=True),
+            ToolOutput(index + 1, output, failed=True),
         ]
 
 
-async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[Consent]:
+async def ask_mcp_approvals(
+    requests: Sequence[Item], approver: Approver
+) -> list[McpApproval]:
     """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, otherwise="ask")
+    careful = replace(approver, default_rule="ask")
     return [
-        Consent(
+        McpApproval(
             request,
             await careful.refusal(
                 str(request.get("id")), remote_name(request), _shown_arguments(request)
@@ -428,13 +430,13 @@ async def asked_consents(requests: Sequence[Item], approver: Approver) -> list[C
     ]
 
 
-def refused_consents(requests: Sequence[Item], why: str) -> list[Consent]:
+def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
     """Deny each request without asking anybody."""
-    return [Consent(one, f"{remote_name(one)} {why}") for one in requests]
+    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
     """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
-    arguments = typed_object(text)
+    arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments

@@ -37,7 +37,7 @@ _OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omn
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
-def listed_ids(answer: object) -> list[str]:
+def list_ids(answer: object) -> list[str]:
     """Return the ids of `GET /models`, of chat models alone."""
     rows = answer.get("data") if isinstance(answer, Mapping) else None
     found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
@@ -119,15 +119,15 @@ def _date(text: str | None) -> date | None:
         return None
 
 
-class Candidates(NamedTuple):
+class AutoModel(NamedTuple):
     """Two models of one family."""
 
     small: str
     large: str
 
 
-AUTO_MODELS: Mapping[str, Candidates] = {
-    "gpt-5-auto": Candidates("gpt-6.1-terra", "gpt-6.1-sol")
+AUTO_MODELS: Mapping[str, AutoModel] = {
+    "gpt-5-auto": AutoModel("gpt-6.1-terra", "gpt-6.1-sol")
 }
 """The candidates for each automatic name."""
 
@@ -136,16 +136,16 @@ _ATTACHED = ("input_file", "input_image")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """A model, and the reason for the choice as the end of a sentence."""
 
     model: str
     why: str
 
 
-def choose_model(
+def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
-) -> Choice | None:
+) -> ModelChoice | None:
     """Return the choice for an automatic name, None for any other name.
 
     `first` is the first message of the user. `tools` says whether the user chose some.
@@ -156,13 +156,15 @@ def choose_model(
         return None
     for model in candidates:
         if model in earlier:
-            return Choice(model, "it began this chat")
+            return ModelChoice(model, "it began this chat")
     if first is None:
-        return Choice(candidates.large, "there is no question to judge by")
+        return ModelChoice(candidates.large, "there is no question to judge by")
     reason = _reason_for_large(first, tools)
     if reason:
-        return Choice(candidates.large, reason)
-    return Choice(candidates.small, "the question is short, without files or tools")
+        return ModelChoice(candidates.large, reason)
+    return ModelChoice(
+        candidates.small, "the question is short, without files or tools"
+    )
 
 
 def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_ROWS,
@@ -268,7 +268,7 @@ def read_overrides(text: str) -> dict[str, Override]:
     """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
-    table = typed_object(text)
+    table = parse_json_object(text)
     if table is None:
         raise InvalidRequest(
             "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
@@ -277,22 +277,22 @@ def read_overrides(text: str) -> dict[str, Override]:
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
-def resolve_overridden(name: str, overrides: Overrides) -> ResolvedModel:
+def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     """Resolve a name like `resolve_model`, with the administrator's overrides first.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
     if name in overrides:
-        return _overridden(name, overrides[name])
+        return _apply_override(name, overrides[name])
     base, _, effort = name.rpartition("-")
     if base in overrides and effort in REASONING_EFFORTS:
-        model = _overridden(base, overrides[base])
+        model = _apply_override(base, overrides[base])
         if model.takes_effort(effort):
             return replace(model, effort=effort, name=f"{model.name} ({effort})")
     return resolve_model(name)
 
 
-def _overridden(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
     facts = replace(model.facts, **said.facts)
     if not said.like:
@@ -304,14 +304,12 @@ def _overridden(name: str, said: Override) -> ResolvedModel:
 
 def _read_override(model: str, row: object) -> Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_complaint(model, "is no JSON object"))
+        raise InvalidRequest(_entry_error(model, "is no JSON object"))
     said = dict(row)
     texts = {key: said.pop(key) for key in ("like", "name") if key in said}
     for key, value in (*texts.items(), *said.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(
-                _entry_complaint(model, f"has a wrong {str(key)[:40]}")
-            )
+            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
     return Override(**texts, facts=said)
@@ -331,7 +329,7 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_complaint(model: str, what: str) -> str:
+def _entry_error(model: str, what: str) -> str:
     return (
         f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
         "correct it in the valves."

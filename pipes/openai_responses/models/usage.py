@@ -11,7 +11,7 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 from openai_responses.models.resolve import ModelPrices
 
 
@@ -98,7 +98,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
     if not text.strip():
         return {}
-    table = typed_object(text)
+    table = parse_json_object(text)
     if table is None:
         raise InvalidRequest(_NOT_PRICES)
     return {model: _read_row(row) for model, row in table.items()}

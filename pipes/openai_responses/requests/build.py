@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
     Item,
-    included_by,
+    include_for,
     item_type,
     message_text,
     tools_at_effort,
@@ -146,7 +146,7 @@ def build_request(
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
         **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *included_by(tools)] or None,
+        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
         "reasoning": _reasoning(model, effort, given, settings) or None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
@@ -157,7 +157,7 @@ def build_request(
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_complaint(error)) from None
+        raise InvalidRequest(_first_error(error)) from None
     _check_output_tokens(request, model)
     return request
 
@@ -233,7 +233,7 @@ def _reasons(model: ResolvedModel, effort: str | None) -> bool:
     return model.facts.reasoning or effort is not None
 
 
-def _first_complaint(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
@@ -251,7 +251,9 @@ _OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
 
 
-def left_out(asked: Mapping[str, Any], request: ResponsesRequest) -> list[str]:
+def dropped_parameters(
+    asked: Mapping[str, Any], request: ResponsesRequest
+) -> list[str]:
     """Return the names that were not sent: unknown to the API, or rejected by the
     model.
 

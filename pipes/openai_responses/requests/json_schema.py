@@ -1,7 +1,7 @@
 """JSON Schemas of tools in the two forms that the API takes: strict and open.
 
 Strict mode supports only a part of JSON Schema: every object is closed, every property
-is required (optional ones become nullable, see `without_nulls`), and there are no open
+is required (optional ones become nullable, see `drop_optional_nulls`), and there are no open
 maps. A schema that cannot be expressed in it is not changed by guessing: such a
 function is sent with `strict: false`. The limits on size are those of OpenAI's guide to
 structured outputs, "Supported schemas".
@@ -29,7 +29,7 @@ def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def referred(node: Any, root: Mapping[str, Any]) -> Any:
+def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
@@ -138,14 +138,14 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     (`minLength`).
     """
     try:
-        return _Rewriting(schema).result()
+        return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
         return None  # a server may send something that is not a schema
 
 
-class _Rewriting:
+class _StrictRewrite:
     """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
@@ -176,7 +176,7 @@ class _Rewriting:
             raise NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return nullable(self._strict(rest, depth, is_root))
+            return make_nullable(self._strict(rest, depth, is_root))
         if "allOf" in node:
             return self._strict(self._merged(node), depth, is_root)
         if "$ref" in node:
@@ -186,7 +186,7 @@ class _Rewriting:
         return self._plain(node, depth, is_root)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
-        found = referred(node, self._root)
+        found = resolve_reference(node, self._root)
         if found is None:
             raise NotStrict
         if found is self._root:
@@ -207,10 +207,10 @@ class _Rewriting:
         """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = referred(part, self._root) if _is_reference(part) else part
+            found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
                 raise NotStrict
-            merged = _combined(merged, found)
+            merged = _combine(merged, found)
         return merged
 
     def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
@@ -224,7 +224,7 @@ class _Rewriting:
             strict["format"] = node["format"]
         if "const" in node:
             strict["enum"] = [node["const"]]
-        kinds = _kinds(node, strict.get("enum"))
+        kinds = _types_of(node, strict.get("enum"))
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
@@ -246,7 +246,7 @@ class _Rewriting:
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else nullable(made)
+            strict[name] = made if name in required else make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -254,7 +254,7 @@ class _Rewriting:
         }
 
 
-def nullable(schema: Schema) -> Schema:
+def make_nullable(schema: Schema) -> Schema:
     """Return a strict schema that also allows null."""
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
@@ -275,7 +275,7 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name)
 
 
-def _kinds(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
@@ -290,7 +290,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combined(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
     """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
@@ -332,7 +332,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
-    parts = [referred(node, root)] if "$ref" in node else []
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += node[key] if isinstance(node.get(key), list) else []
     for part in parts:

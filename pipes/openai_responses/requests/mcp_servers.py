@@ -114,11 +114,9 @@ def read_servers(text: str) -> RemoteServers:
         rows = _rows(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        return RemoteServers(
-            complaints=(_servers_sentence(f"it is no JSON ({place})"),)
-        )
+        return RemoteServers(complaints=(_servers_error(f"it is no JSON ({place})"),))
     except (ValueError, RecursionError):  # a number or a nesting without end
-        return RemoteServers(complaints=(_servers_sentence("it is no JSON"),))
+        return RemoteServers(complaints=(_servers_error("it is no JSON"),))
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -126,17 +124,17 @@ def read_servers(text: str) -> RemoteServers:
         fields = _given_fields(row)
         label = fields.get("server_label")
         name = str(label) if is_server_label(label) else f"server {number}"
-        complaint = _server_complaint(row, fields, tools)
+        complaint = _server_error(row, fields, tools)
         if complaint:
             complaints.append(
-                _servers_sentence(f"{name} is left out, because {complaint}")
+                _servers_error(f"{name} is left out, because {complaint}")
             )
             continue
         known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
         unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
         notes += (
-            [_servers_sentence(f"keys of {name} are not sent: {unknown}")]
+            [_servers_error(f"keys of {name} are not sent: {unknown}")]
             if unknown
             else []
         )
@@ -151,7 +149,7 @@ def secrets_in_servers(text: str) -> list[str]:
         return [text]
     given = [_given_fields(row).items() for row in rows]
     values = [value for row in given for key, value in row if key not in _NO_SECRETS]
-    return _door_openers(values)
+    return _secret_values(values)
 
 
 def _rows(text: str) -> list[Any]:
@@ -159,19 +157,19 @@ def _rows(text: str) -> list[Any]:
     return given if isinstance(given, list) else [given]
 
 
-def _servers_sentence(what: str) -> str:
+def _servers_error(what: str) -> str:
     return (
         f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
         "valves of this pipe; until then, chats go on without."
     )
 
 
-def _door_openers(value: object) -> list[str]:
+def _secret_values(value: object) -> list[str]:
     """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
-        return [text for inner in value.values() for text in _door_openers(inner)]
+        return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
-        return [text for inner in value for text in _door_openers(inner)]
+        return [text for inner in value for text in _secret_values(inner)]
     if not isinstance(value, str):
         return []
     parts = url_parts(value)
@@ -186,7 +184,7 @@ def _given_fields(row: object) -> Mapping[str, Any]:
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def _server_complaint(
+def _server_error(
     row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
 ) -> str | None:
     """Return what is wrong with a description, or None."""

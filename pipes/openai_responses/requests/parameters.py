@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import typed_object
+from openai_responses.json_input import parse_json_object
 from openai_responses.models.resolve import REASONING_EFFORTS
 
 _RENAMED: Mapping[str, str] = {
@@ -120,7 +120,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 def _schema_fields(value: object) -> dict[str, Any]:
     """Return name, schema and other fields of a JSON schema, given in any form."""
-    read = typed_object(value) if isinstance(value, str) else value
+    read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
     fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}

@@ -30,13 +30,13 @@ from openai_responses.items import (
     Item,
     content_parts,
     has_encrypted_reasoning,
-    has_picture,
+    has_image,
+    image_message,
+    is_host_returned,
     is_hosted,
     is_reasoning,
-    is_returned_hosted,
     item_type,
     part_text,
-    picture_message,
 )
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
@@ -53,7 +53,7 @@ class Origin:
     endpoint: str = ""
     account: str = ""
 
-    def may_read(self, maker: Self) -> bool:
+    def can_decrypt(self, maker: Self) -> bool:
         """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
@@ -96,7 +96,7 @@ def remote_name(item: Mapping[str, Any]) -> str:
 
     Open WebUI names the tools of its own MCP servers in the same way.
     """
-    return ToolNames().sent(f"{item.get('server_label')}_{item.get('name')}")
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
@@ -134,7 +134,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
     return item_type(item) == "mcp_approval_request"
 
 
-def settled(items: Sequence[Item]) -> list[Item]:
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
     An approval that the model has not acted on yet stays, because the next response
@@ -174,7 +174,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
     return item.get("approval_request_id") if _is_response(item) else None
 
 
-def with_outputs_beside(items: Iterable[Item]) -> list[Item]:
+def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it.
 
     Otherwise calls that ran at the same time would be in the host's order.
@@ -231,36 +231,36 @@ _NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
 """Fields that the API requires even if they are null."""
 
 
-def replayed(item: Item) -> Item:
+def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
     Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_replayed_part, content_parts(kept["content"])))
-    if is_returned_hosted(item):
+        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+    if is_host_returned(item):
         kept |= _demanded(item)
     return kept
 
 
-def restated(item: Item) -> list[Item]:
+def replay_items(item: Item) -> list[Item]:
     """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
-    return [picture_message(item) if has_picture(item) else replayed(item)]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
-def given_back(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in restated(item)]
+    return [told for item in going for told in replay_items(item)]
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
     if is_reasoning(item):
         return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_returned_hosted(item) or has_picture(item)
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
 def _demanded(item: Item) -> Item:
@@ -291,5 +291,5 @@ def _new_id(own: str) -> str:
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
-def _replayed_part(part: Item) -> Item:
+def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}

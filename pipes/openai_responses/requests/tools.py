@@ -28,7 +28,7 @@ class ToolNames:
 
     known: tuple[str, ...] = ()
 
-    def sent(self, name: str) -> str:
+    def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         if _ALLOWED.fullmatch(name):
             return name
@@ -39,18 +39,18 @@ class ToolNames:
             if sent not in self.known:
                 return sent
 
-    def original(self, sent: str) -> str:
+    def own_name(self, sent: str) -> str:
         """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent(name) == sent), sent)
+        return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
-    def sent_tools(self, tools: Iterable[Item]) -> list[Item]:
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
         return [self._sent_tool(tool) for tool in tools]
 
     def _sent_tool(self, tool: Item) -> Item:
         if tool.get("type") not in ("function", "custom"):
             return tool
-        return {**tool, "name": self.sent(tool["name"])}
+        return {**tool, "name": self.sent_name(tool["name"])}
 
 
 _MODES = ("auto", "none", "required")
@@ -77,7 +77,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     return tool.get("type") not in _CALLED_BY_NAME
 
 
-def merged_tools(*groups: Sequence[Item]) -> list[Item]:
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once; a later one replaces an earlier one.
 
     Functions and custom tools are equal by name, MCP servers by label, all others by
@@ -101,9 +101,9 @@ def responses_tool_choice(
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
-        wanted = _wanted_by_name(choice, tools, names)
+        wanted = _choice_by_name(choice, tools, names)
     elif isinstance(choice, Mapping):
-        wanted = _wanted(choice, names)
+        wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
     for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
@@ -111,7 +111,7 @@ def responses_tool_choice(
     return wanted
 
 
-def later_choice(choice: object) -> object:
+def next_tool_choice(choice: object) -> object:
     """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
@@ -172,10 +172,10 @@ def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     return "type", (kind, tool.get("name")) if kind == "namespace" else kind
 
 
-def _wanted_by_name(
+def _choice_by_name(
     choice: str, tools: Sequence[Item] | None, names: ToolNames | None
 ) -> Item:
-    sent = names.sent(choice) if names else choice
+    sent = names.sent_name(choice) if names else choice
     for tool in tools or ():
         if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
             return {"type": tool["type"], "name": sent}
@@ -185,7 +185,7 @@ def _wanted_by_name(
     return {"type": "function", "name": sent}
 
 
-def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -193,12 +193,12 @@ def _wanted(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     if kind in _CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent(wanted["name"]) if names else wanted["name"]
+        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
         listed = wanted.get("tools")
         chosen = listed if isinstance(listed, list) else []
         wanted["tools"] = [
-            _wanted(one, names) for one in chosen if isinstance(one, Mapping)
+            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
     return wanted
 

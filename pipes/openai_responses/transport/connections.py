@@ -29,9 +29,9 @@ from openai_responses.errors import (
     ApiError,
     ApiRefused,
     ConnectionFailed,
+    Failure,
     InvalidRequest,
     ResponsesError,
-    Setback,
     TimedOut,
     TimeoutKind,
     UnreadableAnswer,
@@ -39,16 +39,16 @@ from openai_responses.errors import (
 )
 
 
-def read_setback(
+def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Setback:
+) -> Failure:
     """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
-    return Setback(status, error, _asked_wait(headers, now), wanted)
+    return Failure(status, error, _retry_after(headers, now), wanted)
 
 
-def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -212,7 +212,7 @@ class Deadlines:
         now = asyncio.get_running_loop().time()
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
-    def leave(self, seconds: float) -> bool:
+    def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
@@ -229,7 +229,7 @@ class Deadlines:
         """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))
 
-    def passed(self) -> TimedOut:
+    def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
@@ -243,7 +243,7 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class Answer:
+class HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
@@ -280,7 +280,7 @@ class Answer:
             return chunk
         except NETWORK_ERRORS:
             if scope.expired():
-                raise self._deadlines.passed() from None
+                raise self._deadlines.timeout_error() from None
             self._broke = True
         return self._rescued() or await self.read_any()
 
@@ -294,7 +294,7 @@ class Answer:
         return content.read_nowait()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
         Otherwise the event loop wakes up for every packet although nothing is read. If
@@ -333,7 +333,7 @@ class Answer:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Setback(self._response.status, error)
+            setback = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), setback, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
@@ -370,7 +370,7 @@ class Connections:
         path: str,
         payload: dict[str, Any],
         deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
@@ -380,12 +380,12 @@ class Connections:
         async with self._sent(endpoint, path, body, limits) as response:
             if response.status >= 400:
                 raise await _refusal(response, str(payload.get("model", "")))
-            yield Answer(response, limits)
+            yield HttpResponse(response, limits)
 
     @asynccontextmanager
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[HttpResponse]:
         """Request `path` and lend the answer; raises the same errors as `post`.
 
         Redirections are not followed, because the key would be sent along.
@@ -393,7 +393,7 @@ class Connections:
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
                 raise await _refusal(response, "")
-            yield Answer(response, deadlines)
+            yield HttpResponse(response, deadlines)
 
     @asynccontextmanager
     async def _sent(
@@ -468,7 +468,7 @@ async def _send(
             )
     except NETWORK_ERRORS as error:
         if scope.expired():
-            raise deadlines.passed() from None
+            raise deadlines.timeout_error() from None
         raise ConnectionFailed(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
@@ -509,7 +509,7 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     except (*NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = read_setback(status, error, response.headers, unix_seconds())
+    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
     return ApiRefused(sentence, setback, request_id_of(response))
 

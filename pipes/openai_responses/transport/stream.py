@@ -115,7 +115,7 @@ class Cursor:
         self.response_id = ""
         self.last: int | None = None
 
-    def passes(self, event: ServerSentEvent) -> bool:
+    def advance(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new."""
         # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
@@ -238,7 +238,7 @@ StreamEvent = (
 )
 
 
-def joined_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _delta_place):

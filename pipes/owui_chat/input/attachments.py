@@ -21,7 +21,13 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
-from owui_chat.messages import Returned, Said, Stretch, paired_messages, users_places
+from owui_chat.messages import (
+    ChatPart,
+    ToolMessage,
+    UserMessage,
+    pair_messages,
+    users_places,
+)
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -148,7 +154,7 @@ class Attachment:
 
 
 def attachments_by_place(
-    stretches: Sequence[Stretch],
+    stretches: Sequence[ChatPart],
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, list[Attachment]]:
@@ -159,7 +165,7 @@ def attachments_by_place(
     """
     if not messages:
         return _without_row(users_places(stretches), metadata)
-    pairs = paired_messages(stretches, messages, metadata).items()
+    pairs = pair_messages(stretches, messages, metadata).items()
     return {place: read_attachments(one.message.get("files")) for place, one in pairs}
 
 
@@ -176,32 +182,32 @@ def read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def with_parts(said: Said, parts: Sequence[Item]) -> Said:
+def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
     """Return a message with `parts` first, where later changes do not reach them."""
     content = [*parts, *content_parts(said.item.get("content"))]
-    return Said({**said.item, "content": content})
+    return UserMessage({**said.item, "content": content})
 
 
-def with_readable_images(
-    stretches: Sequence[Stretch], attached: Mapping[int, Sequence[Attachment]]
-) -> list[Stretch]:
+def resolve_images(
+    stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
+) -> list[ChatPart]:
     """Return a chat in which the API can read every picture.
 
     Raises InvalidRequest, with the file's name, for an unreadable one in the current
     message.
     """
-    asked = asked_place(stretches)
+    asked = question_index(stretches)
     return [
         (
             _with_readable(stretch, attached.get(place, ()), is_asked=place == asked)
-            if isinstance(stretch, Said)
+            if isinstance(stretch, UserMessage)
             else stretch
         )
         for place, stretch in enumerate(stretches)
     ]
 
 
-def asked_place(stretches: Sequence[Stretch]) -> int:
+def question_index(stretches: Sequence[ChatPart]) -> int:
     """Return the place of the user's last message."""
     return max(users_places(stretches), default=-1)
 
@@ -215,7 +221,7 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
     return {"type": "input_text", "text": f"[{found}]"}
 
 
-def refuse_too_much(items: Sequence[Item]) -> None:
+def check_input_size(items: Sequence[Item]) -> None:
     """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
@@ -269,8 +275,8 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
 
 
 def _with_readable(
-    said: Said, attached: Sequence[Attachment], *, is_asked: bool
-) -> Said:
+    said: UserMessage, attached: Sequence[Attachment], *, is_asked: bool
+) -> UserMessage:
     parts = content_parts(said.item.get("content"))
     shown = [part for part in parts if part.get("image_url")]
     names = [found.name for found in attached if found.is_image]
@@ -283,7 +289,7 @@ def _with_readable(
         )
         for part in parts
     ]
-    return Said({**said.item, "content": checked})
+    return UserMessage({**said.item, "content": checked})
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
@@ -301,9 +307,9 @@ UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees 
 """Replaces a picture of a tool that the API would refuse."""
 
 
-def with_tool_images(
-    stretches: Sequence[Stretch], messages: Mapping[str, Any]
-) -> list[Stretch]:
+def add_tool_images(
+    stretches: Sequence[ChatPart], messages: Mapping[str, Any]
+) -> list[ChatPart]:
     """Return a chat with the pictures of tools at their outputs again.
 
     The messages that the host made for them are removed. `messages` are those of the
@@ -311,14 +317,14 @@ def with_tool_images(
     host's own tool rounds are not stored yet, so there the last output gets all
     pictures.
     """
-    result: list[Stretch] = []
+    result: list[ChatPart] = []
     counts = _counts(messages)
     for stretch in stretches:
         urls, outputs = _made_up_urls(stretch), _last_outputs(result)
         if not urls or not outputs:
             result.append(stretch)
             continue
-        result[-len(outputs) :] = _shared_out(outputs, urls, counts)
+        result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
 
 
@@ -329,14 +335,14 @@ def tool_image(url: str) -> Item:
     return {"type": "input_text", "text": UNREADABLE_IMAGE}
 
 
-def output_with(text: str, images: Sequence[Item]) -> str | list[Item]:
+def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     """Return the output of a tool: a text, followed by pictures if there are any."""
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _made_up_urls(stretch: Stretch) -> list[str]:
+def _made_up_urls(stretch: ChatPart) -> list[str]:
     """Return the pictures of a message that the host made; empty for any other."""
-    if not isinstance(stretch, Said) or stretch.item.get("role") != "user":
+    if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
         return []
     first, *rest = content_parts(stretch.item.get("content")) or [{}]
     if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
@@ -344,27 +350,27 @@ def _made_up_urls(stretch: Stretch) -> list[str]:
     return [str(part["image_url"]) for part in rest]
 
 
-def _last_outputs(stretches: Sequence[Stretch]) -> list[Returned]:
-    outputs: list[Returned] = []
+def _last_outputs(stretches: Sequence[ChatPart]) -> list[ToolMessage]:
+    outputs: list[ToolMessage] = []
     for stretch in reversed(stretches):
-        if not isinstance(stretch, Returned):
+        if not isinstance(stretch, ToolMessage):
             break
         outputs.insert(0, stretch)
     return outputs
 
 
-def _shared_out(
-    outputs: Sequence[Returned], urls: Sequence[str], counts: Mapping[str, int]
-) -> list[Stretch]:
+def _assign_images(
+    outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
+) -> list[ChatPart]:
     """Return `outputs` with their pictures."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
         shares = [*[0] * (len(outputs) - 1), len(urls)]
     left = iter(urls)
-    result: list[Stretch] = []
+    result: list[ChatPart] = []
     for output, share in zip(outputs, shares, strict=True):
         images = [tool_image(next(left)) for _ in range(share)]
-        result.append(replace(output, output=output_with(str(output.output), images)))
+        result.append(replace(output, output=append_images(str(output.output), images)))
     return result
 
 

@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from openai_responses.items import message_text
 from owui_chat.input.directive_words import CONCISE, DETAILED
-from owui_chat.messages import Said, Stretch
+from owui_chat.messages import ChatPart, UserMessage
 
 DIGITS = 8
 
@@ -23,9 +23,9 @@ def words_digest(words: str) -> str:
     return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
-def without_directive(
-    stretches: Sequence[Stretch], *, is_guided: bool
-) -> tuple[list[Stretch], str]:
+def take_directive(
+    stretches: Sequence[ChatPart], *, is_guided: bool
+) -> tuple[list[ChatPart], str]:
     """Return the chat up to its question, and the requested verbosity.
 
     Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
@@ -34,20 +34,20 @@ def without_directive(
     """
     users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _wished(stretches[wish]) if wish else ""
+    verbosity = _requested_directive(stretches[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
         return list(stretches), ""
     return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
 
 
-def _is_asked(stretch: Stretch) -> bool:
-    return isinstance(stretch, Said) and stretch.item.get("role") == "user"
+def _is_asked(stretch: ChatPart) -> bool:
+    return isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
 
 
-def _wished(stretch: Stretch) -> str:
+def _requested_directive(stretch: ChatPart) -> str:
     """Return the verbosity that a message with the page's words asks for."""
     digest = words_digest(
-        message_text(stretch.item) if isinstance(stretch, Said) else ""
+        message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
     )
     if digest in DETAILED.split():
         return "high"

@@ -16,22 +16,32 @@ from dataclasses import replace
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
-    has_picture,
-    is_bound,
+    drop_hosted_tool_items,
+    drop_orphans,
+    has_image,
+    image_message,
     is_call,
     is_commentary,
+    is_encrypted,
     is_kept_hosted,
     item_type,
     message_text,
-    picture_message,
     since_compaction,
-    without_orphans,
-    without_tools,
 )
-from openai_responses.requests.replay import Origin, replayed, with_outputs_beside
-from owui_chat.code import is_code, without_code
-from owui_chat.messages import Answered, Called, Returned, Said, Stretch
-from owui_chat.storage.markers import Marked, split_at_markers
+from openai_responses.requests.replay import (
+    Origin,
+    reorder_remote_outputs,
+    strip_for_replay,
+)
+from owui_chat.code import is_code, remove_code
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from owui_chat.storage.markers import MarkedText, split_at_markers
 from owui_chat.storage.records import Record, text_digest
 
 _SIGN = "<details type="
@@ -42,7 +52,7 @@ _BLOCK = re.compile(
 )
 
 
-def without_old_blocks(text: str) -> str:
+def strip_old_blocks(text: str) -> str:
     """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
@@ -57,7 +67,7 @@ _RETURNED_TYPES = frozenset(
 
 
 def build_input(
-    stretches: Iterable[Stretch],
+    stretches: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -70,11 +80,11 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[Answered | Called | Returned] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
     for stretch in stretches:
-        if isinstance(stretch, Said):
+        if isinstance(stretch, UserMessage):
             past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else without_tools(past)
+            items += past if with_tools else drop_hosted_tool_items(past)
             items.append(stretch.item)
             run = []
         else:
@@ -82,12 +92,12 @@ def build_input(
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
-        picture_message(item) if has_picture(item) else item
-        for item in without_orphans(with_outputs_beside(since_compaction(items)))
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
     ]
 
 
-def output_item(returned: Returned, before: Iterable[Item]) -> Item:
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
     """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
@@ -100,7 +110,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[Answered | Called | Returned],
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -114,7 +124,9 @@ class _RunHistory:
             if piece.ulid in records
         }
         self._waiting = {
-            ulid: [replayed(item) for item in record.payload if _may_return(item)]
+            ulid: [
+                strip_for_replay(item) for item in record.payload if _may_return(item)
+            ]
             for ulid, record in self._records.items()
         }
         self._ulid_of_call = {
@@ -135,7 +147,7 @@ class _RunHistory:
         """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
-                rest = without_code(piece.text, code)
+                rest = remove_code(piece.text, code)
                 if rest is not None:
                     pieces[place] = replace(piece, text=rest)
                     return True
@@ -146,16 +158,16 @@ class _RunHistory:
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
-                case Called():
+                case ToolCall():
                     items += self._call(stretch)
-                case Returned():
-                    items.append(output_item(stretch, items))
+                case ToolMessage():
+                    items.append(tool_message_item(stretch, items))
                 case _:
                     for piece in stretch:
                         items += self._piece(piece)
         return items
 
-    def _call(self, call: Called) -> list[Item]:
+    def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
@@ -165,7 +177,7 @@ class _RunHistory:
                 return self._allowed(ulid, waiting[: place + 1])
         return [_call_item(call)]
 
-    def _piece(self, piece: Marked) -> list[Item]:
+    def _piece(self, piece: MarkedText) -> list[Item]:
         """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
@@ -187,15 +199,15 @@ class _RunHistory:
         if not items:
             return []
         reader = self._reader
-        readable = bool(reader and reader.may_read(self._records[ulid].origin))
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
         return [
             item
             for item in items
-            if not is_bound(item) or (readable and item.get("encrypted_content"))
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
         ]
 
 
-def _call_item(call: Called) -> Item:
+def _call_item(call: ToolCall) -> Item:
     """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
@@ -205,17 +217,17 @@ def _call_item(call: Called) -> Item:
 
 
 def _split(
-    stretch: Answered | Called | Returned,
-) -> list[Marked] | Called | Returned:
-    if isinstance(stretch, Answered):
-        return list(split_at_markers(without_old_blocks(stretch.text)))
+    stretch: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(stretch, AssistantText):
+        return list(split_at_markers(strip_old_blocks(stretch.text)))
     return stretch
 
 
 def _may_return(item: Item) -> bool:
     """Say whether a stored item can be part of a later request."""
     known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_picture(item)
+    return known or has_image(item)
 
 
 def _is_answer(item: Item) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openai_responses.items import Item, content_parts
-from owui_chat.messages import Paired, Said, Stretch
+from owui_chat.messages import ChatPart, Paired, UserMessage
 from owui_chat.storage.records import message_key, text_digest
 
 _MOST_CHARACTERS = 200_000
@@ -22,7 +22,7 @@ _Text = str | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Injected:
+class InjectedContext:
     """The texts of a message as it was sent; the user's words are cut out of one of
     them.
 
@@ -38,7 +38,7 @@ class Injected:
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def injected_around(said: Said, words: str) -> Injected | None:
+def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
     """Return the text around `words`; None if none, too much, or other words."""
     texts: list[_Text] = [
         part["text"] for part in _said_parts(said) if _is_input_text(part)
@@ -48,11 +48,17 @@ def injected_around(said: Said, words: str) -> Injected | None:
         if isinstance(text, str) and words in text:
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
-            return Injected(text_digest(words), tuple(texts)) if _fits(size) else None
+            return (
+                InjectedContext(text_digest(words), tuple(texts))
+                if _fits(size)
+                else None
+            )
     return None
 
 
-def with_injected(said: Said, words: str, kept: Injected | None) -> Said:
+def apply_injected_context(
+    said: UserMessage, words: str, kept: InjectedContext | None
+) -> UserMessage:
     """Return a message as it was sent, unless its words have changed."""
     if kept is None or kept.words != text_digest(words):
         return said
@@ -62,16 +68,16 @@ def with_injected(said: Said, words: str, kept: Injected | None) -> Said:
     whole = [t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in kept.texts]
     texts = [{"type": "input_text", "text": text} for text in whole]
     others = [part for part in parts if not _is_input_text(part)]
-    return Said({**said.item, "content": [*texts, *others]})
+    return UserMessage({**said.item, "content": [*texts, *others]})
 
 
-def read_injected(wire: object) -> Injected | None:
+def read_injected_context(wire: object) -> InjectedContext | None:
     """Return the content of `wire`; None if it cannot be read."""
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
     texts = tuple(_read_text(row) for row in rows)
-    return Injected(str(wire.get("words")), texts)
+    return InjectedContext(str(wire.get("words")), texts)
 
 
 def _read_text(row: object) -> _Text:
@@ -85,7 +91,7 @@ def _fits(size: int) -> bool:
     return 0 < size <= _MOST_CHARACTERS
 
 
-def _said_parts(said: Said) -> list[Item]:
+def _said_parts(said: UserMessage) -> list[Item]:
     return content_parts(said.item.get("content"))
 
 
@@ -97,14 +103,14 @@ _SENT_KEY = "sent"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentContext:
     """What one run sent in addition to the chat.
 
     `instructions` belong to the first run that stored some. Later runs store the lines
     that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
-    injected: Injected | None = None
+    injected: InjectedContext | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -120,34 +126,36 @@ class Sent:
         return {key: value for key, value in found.items() if value is not None}
 
 
-_NOTHING = Sent()
+_NOTHING = SentContext()
 
 
-def with_sent(value: Mapping[str, Any], sent: Sent | None) -> dict[str, Any]:
+def add_sent_context(
+    value: Mapping[str, Any], sent: SentContext | None
+) -> dict[str, Any]:
     """Return the value of a message's key, with what its run sent."""
     wire = sent.wire() if sent else None
     return {**value, _SENT_KEY: wire} if wire else dict(value)
 
 
-def read_sent(chat: Mapping[str, Any]) -> dict[str, Sent]:
+def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers."""
     prefix = message_key("")
-    found: dict[str, Sent] = {}
+    found: dict[str, SentContext] = {}
     for key, value in chat.items():
         wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
         if key.startswith(prefix) and isinstance(wire, Mapping):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            found[owner] = _read_sent(wire)
+            found[owner] = _read_context(wire)
     return found
 
 
-def sent_now(
-    stretches: Sequence[Stretch],
+def capture_sent_context(
+    stretches: Sequence[ChatPart],
     pairs: Mapping[int, Paired],
-    sent: Mapping[str, Sent],
+    sent: Mapping[str, SentContext],
     instructions: str | None,
-) -> Sent:
+) -> SentContext:
     """Return what is sent with the current message, the last of `pairs`.
 
     `instructions` are None if they may change from turn to turn.
@@ -155,44 +163,49 @@ def sent_now(
     place = max(pairs)
     asked = stretches[place]
     words = pairs[place].words
-    injected = injected_around(asked, words) if isinstance(asked, Said) else None
+    injected = (
+        find_injected_context(asked, words) if isinstance(asked, UserMessage) else None
+    )
     if instructions is None:
-        return Sent(injected)
+        return SentContext(injected)
     if first_instructions(pairs, sent) is None:
-        return Sent(injected, instructions)
+        return SentContext(injected, instructions)
     told, given = _told_lines(pairs, sent), _lines(instructions)
     new = tuple(line for line in given if line not in told)
-    return Sent(
+    return SentContext(
         injected, new=new, gone=tuple(line for line in told if line not in given)
     )
 
 
 def first_instructions(
-    pairs: Mapping[int, Paired], sent: Mapping[str, Sent]
+    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> str | None:
     """Return the first instructions in this branch of the chat."""
     found = (one.instructions for one in _in_order(pairs, sent))
     return next((one for one in found if one is not None), None)
 
 
-def as_sent(
-    stretches: Sequence[Stretch],
+def apply_sent_context(
+    stretches: Sequence[ChatPart],
     pairs: Mapping[int, Paired],
-    sent: Mapping[str, Sent],
-) -> list[Stretch]:
+    sent: Mapping[str, SentContext],
+) -> list[ChatPart]:
     """Return a chat with the texts around its messages as they were sent."""
-    result: list[Stretch] = []
+    result: list[ChatPart] = []
     for place, stretch in enumerate(stretches):
-        if place in pairs and isinstance(stretch, Said):
+        if place in pairs and isinstance(stretch, UserMessage):
             one = sent.get(pairs[place].answer_id, _NOTHING)
             words = pairs[place].words
-            result += [*_news(one), with_injected(stretch, words, one.injected)]
+            result += [
+                *_news(one),
+                apply_injected_context(stretch, words, one.injected),
+            ]
         else:
             result.append(stretch)
     return result
 
 
-def _news(sent: Sent) -> list[Stretch]:
+def _news(sent: SentContext) -> list[ChatPart]:
     """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
@@ -202,10 +215,12 @@ def _news(sent: Sent) -> list[Stretch]:
     if len(lines) == 1:
         return []
     part = {"type": "input_text", "text": "\n".join(lines)}
-    return [Said({"type": "message", "role": "developer", "content": [part]})]
+    return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
 
 
-def _told_lines(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[str]:
+def _told_lines(
+    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+) -> list[str]:
     """Return the lines that are valid after all announced changes, in order."""
     told = _lines(first_instructions(pairs, sent) or "")
     for one in _in_order(pairs, sent):
@@ -214,7 +229,9 @@ def _told_lines(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[s
     return told
 
 
-def _in_order(pairs: Mapping[int, Paired], sent: Mapping[str, Sent]) -> list[Sent]:
+def _in_order(
+    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+) -> list[SentContext]:
     return [sent.get(pairs[place].answer_id, _NOTHING) for place in sorted(pairs)]
 
 
@@ -222,10 +239,10 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _read_sent(wire: Mapping[str, Any]) -> Sent:
+def _read_context(wire: Mapping[str, Any]) -> SentContext:
     given = wire.get("instructions")
-    return Sent(
-        read_injected(wire.get("injected")),
+    return SentContext(
+        read_injected_context(wire.get("injected")),
         given if isinstance(given, str) else None,
         _read_lines(wire.get("new")),
         _read_lines(wire.get("gone")),

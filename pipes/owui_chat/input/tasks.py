@@ -6,7 +6,7 @@ The host names the job. Its prompt quotes the chat, markers included.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from owui_chat.storage.markers import without_markers
+from owui_chat.storage.markers import strip_markers
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -63,7 +63,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 def _clean(content: object) -> object:
     if isinstance(content, str):
-        return without_markers(content)
+        return strip_markers(content)
     if not isinstance(content, list):
         return content
     return [_clean_part(part) for part in content]
@@ -71,5 +71,5 @@ def _clean(content: object) -> object:
 
 def _clean_part(part: object) -> object:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": without_markers(part["text"])}
+        return {**part, "text": strip_markers(part["text"])}
     return part

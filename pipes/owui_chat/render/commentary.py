@@ -16,16 +16,16 @@ from openai_responses.items import Item
 from openai_responses.loop.events import Grew, ItemEnded, ItemStarted
 from owui_chat.citations import Citations
 from owui_chat.render.chunks import Chunk
-from owui_chat.render.items import ShownItems, message_card
-from owui_chat.storage.output_carrier import REMARK_TYPE, closing_remark
+from owui_chat.render.items import OutputItems, message_host_item
+from owui_chat.storage.output_carrier import COMMENTARY_TYPE, closing_commentary
 
 
-class Remarks:
-    """Shows the commentary of one run; `places` are those of its items, by index."""
+class Commentary:
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
-    def __init__(self, shown: ShownItems, citations: Citations) -> None:
+    def __init__(self, shown: OutputItems, citations: Citations) -> None:
         """Take the list of items, and the numbering of sources."""
-        self.places: dict[int, int] = {}
+        self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
         self._quoted: dict[int, str] = {}
@@ -33,15 +33,15 @@ class Remarks:
         self._ended: dict[int, tuple[Item, str]] = {}
         self._markers: dict[int, tuple[int, str]] = {}
 
-    def show(
+    def render(
         self, event: ItemStarted | Grew | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
         """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemStarted():
-                self.places[event.index] = len(self._shown.items)
+                self.indexes[event.index] = len(self._shown.items)
                 self._quoted[event.index] = ""
-                yield self._shown.begin(_remark_card(event.item, "", "in_progress"))
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
             case Grew():
                 yield from self._grow(event.index, self._citations.feed(event))
             case ItemEnded():
@@ -49,10 +49,10 @@ class Remarks:
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
         """Yield text that was held back, and commentary that is the answer."""
-        for index in self.places.keys() - self._ended.keys():
+        for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
-        closing = closing_remark(output)
+        closing = closing_commentary(output)
         for index, (item, text) in self._ended.items():
             if item == closing:
                 yield from self._become_answer(index, text)
@@ -66,7 +66,7 @@ class Remarks:
         """
         if not text:
             return
-        place, before = self.places[index], self._quoted[index]
+        place, before = self.indexes[index], self._quoted[index]
         more = text.replace("\n", "\n> ") if before else _quotation(text)
         self._quoted[index] = before + more
         if len(before + more) < 2 * self._stored.get(index, 0):
@@ -76,38 +76,38 @@ class Remarks:
 
     def _whole(self, index: int, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
-        place, quoted = self.places[index], self._quoted[index]
+        place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
-            place, _remark_card(self._shown.items[place], quoted, status)
+            place, _commentary_item(self._shown.items[place], quoted, status)
         )
 
     def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
         self._citations.feed(event)
         text = self._citations.shown_text(event)
         self._ended[event.index] = (event.item, text)
-        card = _remark_card(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.places[event.index], card)
+        card = _commentary_item(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.indexes[event.index], card)
         if marker:
             self._markers[event.index] = (len(self._shown.items), marker)
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
         """Yield the commentary as a message, behind its marker if it has one."""
-        place = self.places[index]
+        place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
-            yield self._shown.end(place, _remark_card(item, "", "completed"))
+            yield self._shown.end(place, _commentary_item(item, "", "completed"))
             place, marker = self._markers[index]
             item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_card({"id": item.get("id")}, text))
+        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
 
 
 def _quotation(text: str) -> str:
     return "> " + text.replace("\n", "\n> ") if text else ""
 
 
-def _remark_card(item: Item, text: str, status: str) -> Item:
+def _commentary_item(item: Item, text: str, status: str) -> Item:
     content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": REMARK_TYPE, "id": item.get("id") or ""}
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
     return {**head, "status": status, "content": content}

@@ -6,7 +6,8 @@ from typing import Any
 from openai_responses.endings import Ending
 from openai_responses.items import (
     Item,
-    has_picture,
+    has_image,
+    image_url,
     is_call,
     is_call_output,
     is_commentary,
@@ -14,29 +15,28 @@ from openai_responses.items import (
     item_texts,
     item_type,
     message_text,
-    picture_url,
 )
 from openai_responses.loop.events import (
-    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
-    RunEnded,
+    RunDone,
+    ToolOutput,
 )
 from owui_chat.citations import (
     OPEN_TRACKING,
-    HeldText,
+    HoldbackBuffer,
     chat_annotations,
-    without_tracking,
+    strip_tracking,
 )
-from owui_chat.files import text_below
+from owui_chat.files import file_lines
 from owui_chat.render.chunks import Chunk, error_chunk, host_usage
-from owui_chat.storage.output_carrier import ShownEvent, closing_remark
+from owui_chat.storage.output_carrier import AnswerEventItem, closing_commentary
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class ChunkView:
+class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
     Open calls are for the client; they come at the end. Commentary is shown as
@@ -53,33 +53,33 @@ class ChunkView:
             "model": model,
         }
         self._open_calls: dict[str, Item] = {}
-        self._held = HeldText(OPEN_TRACKING)
+        self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
         self._thought: tuple[int, int] | None = None
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def show(self, event: ShownEvent, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemStarted() if is_commentary(event.item):
                 self._remarks[event.index] = event.item
             case Grew(kind="text" | "refusal"):
-                shown = without_tracking(self._held.feed(event.text))
+                shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
             case Grew(kind="summary" | "reasoning"):
                 yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_picture(event.item):
-                yield self._chunk({"images": [chat_picture(event.item)]})
+            case ItemEnded() if has_image(event.item):
+                yield self._chunk({"images": [chat_image(event.item)]})
             case ItemEnded() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemEnded() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
-            case CallAnswered():
+            case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
-            case RunEnded():
+            case RunDone():
                 yield from self._say(self._held.rest())
-                yield from self._say_closing(closing_remark(event.output))
+                yield from self._say_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
@@ -89,17 +89,17 @@ class ChunkView:
             yield from self._say(self._gap(event) + shown)
 
     def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
-        rest = without_tracking(self._held.rest())
+        rest = strip_tracking(self._held.rest())
         if event.index in self._remarks:
             self._remarks[event.index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
-        yield from self._say(text_below(event.card))
+        yield from self._say(file_lines(event.card))
 
     def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
         yield from self._say(rest)
-        length = len(without_tracking(message_text(event.item)))
+        length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
         if cited:
             yield self._chunk({"annotations": cited})
@@ -107,7 +107,7 @@ class ChunkView:
     def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
         if remark is not None and remark in self._remarks.values():
             gap = "\n\n" if self._length else ""
-            yield from self._say(gap + without_tracking(message_text(remark)))
+            yield from self._say(gap + strip_tracking(message_text(remark)))
 
     def _say(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -133,7 +133,7 @@ class ChunkView:
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
-    def _end(self, event: RunEnded) -> Iterator[Chunk]:
+    def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -146,9 +146,9 @@ class ChunkView:
             yield {**self._head, "choices": [], "usage": usage}
 
 
-def chat_picture(item: Item) -> dict[str, Any]:
+def chat_image(item: Item) -> dict[str, Any]:
     """Return a picture in the form of Chat Completions."""
-    return {"type": "image_url", "image_url": {"url": picture_url(item)}}
+    return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +171,7 @@ _GAP = "\n\n"
 
 
 def completion(
-    ended: RunEnded, completion_id: str, created: int, model: str
+    ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
@@ -198,7 +198,7 @@ def completion(
     }
 
 
-def completion_text(ended: RunEnded) -> str:
+def completion_text(ended: RunDone) -> str:
     """Return the text of an answer, with a blank line between its messages.
 
     Commentary is not part of it, unless the run ends with it or has no other text.
@@ -206,18 +206,18 @@ def completion_text(ended: RunEnded) -> str:
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
-def _messages(ended: RunEnded) -> list[Item]:
+def _messages(ended: RunDone) -> list[Item]:
     found = [item for item in ended.output if item_type(item) == "message"]
-    closing = closing_remark(ended.output)
+    closing = closing_commentary(ended.output)
     told = [i for i in found if not is_commentary(i) or i == closing]
     return told or found
 
 
 def _clean_text(message: Item) -> str:
-    return without_tracking(message_text(message))
+    return strip_tracking(message_text(message))
 
 
-def _annotations(ended: RunEnded) -> list[Item]:
+def _annotations(ended: RunDone) -> list[Item]:
     annotations: list[Item] = []
     before = 0
     for message in _messages(ended):
@@ -226,18 +226,18 @@ def _annotations(ended: RunEnded) -> list[Item]:
     return annotations
 
 
-def _message(ended: RunEnded) -> dict[str, Any]:
+def _message(ended: RunDone) -> dict[str, Any]:
     further = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [chat_picture(i) for i in ended.output if has_picture(i)],
+        "images": [chat_image(i) for i in ended.output if has_image(i)],
         "tool_calls": _open_calls(ended),
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
 
 
-def _progress(ended: RunEnded) -> str:
+def _progress(ended: RunDone) -> str:
     """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
@@ -246,10 +246,10 @@ def _progress(ended: RunEnded) -> str:
         if is_reasoning(item) or (is_commentary(item) and item not in answer)
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
-    return without_tracking(_GAP.join(texts))
+    return strip_tracking(_GAP.join(texts))
 
 
-def _open_calls(ended: RunEnded) -> list[dict[str, Any]]:
+def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
     """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]

@@ -15,42 +15,42 @@ it, because it has an output, or because it was not complete.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from openai_responses.items import Item, picture_url, searched_pages, searched_queries
+from openai_responses.items import Item, image_url, search_pages, search_queries
 from openai_responses.loop.events import (
-    CallAnswered,
     Grew,
     ItemEnded,
     ItemStarted,
     Pictured,
-    RunEnded,
+    RunDone,
     RunEvent,
+    ToolOutput,
 )
 from openai_responses.requests.replay import remote_call, remote_failed, remote_output
-from owui_chat.citations import without_tracking
-from owui_chat.code import CODE_CARD, code_card, code_with_output
+from owui_chat.citations import strip_tracking
+from owui_chat.code import CODE_CARD, code_host_item, replay_code
 from owui_chat.render.chunks import Chunk, host_event, pages_chunk, status_chunk
-from owui_chat.render.items import ShownItems, output_card
+from owui_chat.render.items import OutputItems, output_host_item
 
 _REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
 _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class PictureCard:
+class ImageHostItem:
     """Shows one picture."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the picture."""
         match event:
             case ItemStarted():
                 yield status_chunk("Drawing a picture")
             case Pictured():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(picture_url(sketch))])
+                yield _on_the_page(self._shown, [_file(image_url(sketch))])
             case ItemEnded():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -73,7 +73,7 @@ class PictureCard:
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
+def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
     If a message has several, the page would show only the last one, although the host
@@ -88,7 +88,7 @@ def show_files(shown: ShownItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
         yield _on_the_page(shown, [])
 
 
-def _on_the_page(shown: ShownItems, more: list[Item]) -> Chunk:
+def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
     """Return the chunk that shows files on the page only.
 
     It has no choice: otherwise the host would send the pictures to the page twice
@@ -111,21 +111,21 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class CodeCard:
+class CodeHostItem:
     """Shows one piece of code, its output and its pictures."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the code."""
         match event:
             case ItemStarted():
                 card = {
-                    **code_card({**event.item, "code": ""}),
+                    **code_host_item({**event.item, "code": ""}),
                     "status": "in_progress",
                 }
                 yield self._shown.begin(card)
@@ -133,16 +133,16 @@ class CodeCard:
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemEnded():
-                yield self._shown.end(self._place, code_card(event.item))
+                yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
                 begun = self._shown.items[self._place]
-                code = code_with_output({"code": "".join(self._code)}, _BROKEN_CODE)
+                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 broken = {**begun, "status": "incomplete", "code": code}
                 yield self._shown.end(self._place, broken)
 
 
-def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
+def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
     """Yield an invisible item if code would be the last item of a run.
 
     In its older mode of tools the host would take the code for a request to run it, and
@@ -155,26 +155,26 @@ def end_after_code(shown: ShownItems) -> Iterator[Chunk]:
         )
 
 
-class SearchCard:
+class SearchHostItem:
     """Shows one search."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the search."""
         match event:
             case ItemStarted():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
             case ItemEnded():
                 yield self._shown.end(self._place, _card(event.item))
-                pages = map(without_tracking, searched_pages(event.item))
+                pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
                 if unique:
-                    yield pages_chunk(searched_queries(event.item), unique)
-            case RunEnded():
+                    yield pages_chunk(search_queries(event.item), unique)
+            case RunDone():
                 card = {**self._shown.items[self._place], "status": "incomplete"}
                 yield self._shown.end(self._place, card)
 
@@ -188,7 +188,7 @@ def _card(item: Item) -> Item:
     if isinstance(action, dict):
         rest = {k: v for k, v in action.items() if k != "sources"}
         if isinstance(rest.get("url"), str):
-            rest["url"] = without_tracking(rest["url"])
+            rest["url"] = strip_tracking(rest["url"])
         shown["action"] = rest
     return shown
 
@@ -196,15 +196,15 @@ def _card(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class RemoteCallCard:
+class McpCallHostItem:
     """Shows one call of a remote server."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the call."""
         match event:
             case ItemStarted():
@@ -216,24 +216,24 @@ class RemoteCallCard:
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
                 yield self._shown.end(self._place, _remote_card(event.item, status))
-                answer = CallAnswered(event.index, remote_output(event.item), failed)
-                yield from self._shown.add(output_card(answer))
-            case RunEnded():
+                answer = ToolOutput(event.index, remote_output(event.item), failed)
+                yield from self._shown.add(output_host_item(answer))
+            case RunDone():
                 call = self._shown.items[self._place]
                 yield self._shown.end(self._place, {**call, "status": "incomplete"})
                 unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = CallAnswered(self._place, unknown, failed=True)
-                yield from self._shown.add(output_card(answer))
+                answer = ToolOutput(self._place, unknown, failed=True)
+                yield from self._shown.add(output_host_item(answer))
 
 
-class RemoteListCard:
+class McpListHostItem:
     """Shows in a status line that a server was asked for its tools."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items, which a status line does not need."""
         del shown
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield a status line when the server has answered or failed."""
         if isinstance(event, ItemEnded):
             yield status_chunk(_list_sentence(event.item))
@@ -251,23 +251,23 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-class HostedCard(Protocol):
+class HostedItem(Protocol):
     """Shows one item.
 
     It gets the item's own events, from its start to its end, and the end of the run if
     that comes first.
     """
 
-    def show(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event."""
 
 
-HOSTED_CARDS: Mapping[str, Callable[[ShownItems], HostedCard]] = {
-    "web_search_call": SearchCard,
-    "file_search_call": SearchCard,
-    "mcp_call": RemoteCallCard,
-    "mcp_list_tools": RemoteListCard,
-    "code_interpreter_call": CodeCard,
-    "image_generation_call": PictureCard,
+HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
+    "web_search_call": SearchHostItem,
+    "file_search_call": SearchHostItem,
+    "mcp_call": McpCallHostItem,
+    "mcp_list_tools": McpListHostItem,
+    "code_interpreter_call": CodeHostItem,
+    "image_generation_call": ImageHostItem,
 }
 """Cards by the type of the item; an item without a card is not shown."""

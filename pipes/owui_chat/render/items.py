@@ -28,12 +28,17 @@ from openai_responses.items import (
     item_type,
     part_text,
 )
-from openai_responses.loop.events import CallAnswered
+from openai_responses.loop.events import ToolOutput
 from owui_chat.render.chunks import Chunk
-from owui_chat.storage.output_carrier import KEPT_ID, KEPT_TYPE, Carried, Kept
+from owui_chat.storage.output_carrier import (
+    RECORD_ID,
+    RECORD_TYPE,
+    StoredRecord,
+    TurnDetails,
+)
 
 
-def call_card(item: Item) -> Item:
+def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument.
 
     The host would leave a call without a status out of the next turn.
@@ -45,7 +50,7 @@ def call_card(item: Item) -> Item:
     return shown
 
 
-def output_card(event: CallAnswered) -> Item:
+def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
     output = event.item["output"]
     parts = [{"type": "input_text", "text": output}]
@@ -56,13 +61,13 @@ def output_card(event: CallAnswered) -> Item:
     return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
 
 
-def broken_off_card(call_id: object) -> Item:
+def broken_off_host_item(call_id: object) -> Item:
     """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
-def begun_card(item: Item) -> Item:
+def begun_host_item(item: Item) -> Item:
     """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
@@ -72,11 +77,11 @@ def begun_card(item: Item) -> Item:
             begun |= {"summary": []}
             begun.pop("content", None)
         case "function_call" | "custom_tool_call":
-            begun = {**call_card(begun), "arguments": ""}
+            begun = {**call_host_item(begun), "arguments": ""}
     return begun
 
 
-def message_card(item: Item, text: str) -> Item:
+def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text; refusals are shown as well."""
     return {
         **item,
@@ -87,7 +92,7 @@ def message_card(item: Item, text: str) -> Item:
     }
 
 
-def reasoning_card(item: Item, seconds: int) -> Item:
+def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
@@ -128,7 +133,7 @@ _DELTA_TYPES: Mapping[str, str] = {
 }
 
 
-class ShownItems:
+class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
@@ -154,8 +159,8 @@ class ShownItems:
     def add_marker(self, marker: str) -> Iterator[Chunk]:
         """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
-        item = message_card({"id": f"msg_kept_{place}"}, marker)
-        yield self.begin(begun_card(item))
+        item = message_host_item({"id": f"msg_kept_{place}"}, marker)
+        yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
@@ -174,7 +179,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 class OpenCalls:
     """Closes the cards of one run's calls."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
@@ -183,41 +188,43 @@ class OpenCalls:
         """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
-    def answer(self, event: CallAnswered) -> Iterator[Chunk]:
+    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
-        yield from self._shown.add(output_card(event))
+        yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
-            yield from self._shown.add(broken_off_card(call_id))
+            yield from self._shown.add(broken_off_host_item(call_id))
         self._places = {}
 
     def _closed(self, place: int, status: str) -> Chunk:
         return self._shown.end(place, {**self._shown.items[place], "status": status})
 
 
-class KeptCards:
+class RecordItems:
     """Puts records into one message's output."""
 
-    def __init__(self, shown: ShownItems) -> None:
+    def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
         self._carried_to = 0
 
-    def show(self, event: Kept | Carried, places: Mapping[int, int]) -> Iterator[Chunk]:
+    def render(
+        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    ) -> Iterator[Chunk]:
         """Yield the events that store a record; `places` are those of the items."""
-        if isinstance(event, Kept):
+        if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
-    def _keep(self, kept: Kept, places: Mapping[int, int]) -> Iterator[Chunk]:
+    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
         """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
@@ -227,10 +234,10 @@ class KeptCards:
         found = places.get(-1 if kept.index is None else kept.index)
         before = "" if found is None else items[found].get("id") or ""
         self._places[kept.ulid] = len(items)
-        head = {"type": KEPT_TYPE, "id": f"{KEPT_ID}{kept.ulid}", "before": before}
+        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
-    def _carry(self, carried: Carried) -> Iterator[Chunk]:
+    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
         """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))

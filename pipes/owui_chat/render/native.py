@@ -18,15 +18,15 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import (
-    CallAnswered,
     Cited,
     Grew,
     ItemEnded,
     ItemStarted,
-    Noted,
     Pictured,
-    RunEnded,
+    RunDone,
     RunEvent,
+    Status,
+    ToolOutput,
 )
 from openai_responses.models.usage import Usage
 from owui_chat.citations import Citations
@@ -37,21 +37,21 @@ from owui_chat.render.chunks import (
     host_usage,
     status_chunk,
 )
-from owui_chat.render.commentary import Remarks
-from owui_chat.render.hosted import HOSTED_CARDS, HostedCard, end_after_code, show_files
+from owui_chat.render.commentary import Commentary
+from owui_chat.render.hosted import HOSTED_ITEMS, HostedItem, end_after_code, show_files
 from owui_chat.render.items import (
-    KeptCards,
     OpenCalls,
-    ShownItems,
-    begun_card,
-    call_card,
-    message_card,
-    reasoning_card,
+    OutputItems,
+    RecordItems,
+    begun_host_item,
+    call_host_item,
+    message_host_item,
+    reasoning_host_item,
 )
-from owui_chat.storage.output_carrier import Carried, Kept, ShownEvent
+from owui_chat.storage.output_carrier import AnswerEventItem, StoredRecord, TurnDetails
 
 
-def closing_line(seconds: float, ended: RunEnded) -> str:
+def closing_line(seconds: float, ended: RunDone) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
@@ -82,7 +82,7 @@ def _money(dollars: float) -> str:
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
-class NativeView:
+class NativeRenderer:
     """Shows one run."""
 
     def __init__(
@@ -101,11 +101,11 @@ class NativeView:
         self._now = now
         self._began = now()
         self._citations = Citations(known)
-        self._shown = ShownItems()
-        self._remarks = Remarks(self._shown, self._citations)
+        self._shown = OutputItems()
+        self._remarks = Commentary(self._shown, self._citations)
         self._calls = OpenCalls(self._shown)
-        self._kept = KeptCards(self._shown)
-        self._cards: dict[int, HostedCard] = {}
+        self._kept = RecordItems(self._shown)
+        self._cards: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
@@ -120,7 +120,7 @@ class NativeView:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def show(self, event: ShownEvent, marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
         `marker` comes before the growing text, after commentary that ended, or alone at
@@ -138,11 +138,11 @@ class NativeView:
                 yield from self._sources(ended=False)
             case ItemStarted() | Grew() | Pictured() | ItemEnded():
                 yield from self._hosted(event, marker)
-            case CallAnswered():
+            case ToolOutput():
                 yield from self._answered(event)
-            case Noted() | Kept() | Carried():
+            case Status() | StoredRecord() | TurnDetails():
                 yield from self._beside(event)
-            case RunEnded():
+            case RunDone():
                 yield from self._end_run(event, marker)
 
     def _hosted(
@@ -151,30 +151,30 @@ class NativeView:
         """Yield what the card of a hosted item, or of commentary, makes of an event."""
         begins = isinstance(event, ItemStarted) and is_commentary(event.item)
         if not isinstance(event, Pictured) and (
-            begins or event.index in self._remarks.places
+            begins or event.index in self._remarks.indexes
         ):
-            yield from self._remarks.show(event, marker)
+            yield from self._remarks.render(event, marker)
             yield from self._after_item(event)
             return
         if isinstance(event, ItemStarted):
             kind = item_type(event.item)
-            if kind in HOSTED_CARDS:
-                self._cards[event.index] = HOSTED_CARDS[kind](self._shown)
+            if kind in HOSTED_ITEMS:
+                self._cards[event.index] = HOSTED_ITEMS[kind](self._shown)
         card = self._cards.get(event.index)
         if isinstance(event, ItemEnded):
             self._cards.pop(event.index, None)
         if card:
-            yield from card.show(event)
+            yield from card.render(event)
 
-    def _beside(self, event: Noted | Kept | Carried) -> Iterator[Chunk]:
+    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
         """Yield chunks for events that are not items of the run."""
-        if isinstance(event, Noted):
+        if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
-            places = self._places | self._remarks.places
-            yield from self._kept.show(event, places)
+            places = self._places | self._remarks.indexes
+            yield from self._kept.render(event, places)
 
-    def _answered(self, event: CallAnswered) -> Iterator[Chunk]:
+    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
         yield from self._calls.answer(event)
         yield from self._sources(ended=True)  # before the numbers that follow
         self._citations.feed(event)
@@ -185,9 +185,9 @@ class NativeView:
         for source in self._citations.sources(ended=ended):
             yield host_event({"type": "source", "data": source})
 
-    def _end_run(self, event: RunEnded, marker: str) -> Iterator[Chunk]:
+    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
         for card in self._cards.values():
-            yield from card.show(event)
+            yield from card.render(event)
         for index, place in self._places.items():
             yield from self._more_text(place, self._citations.rest(index))
         yield from self._remarks.end_run(event.output)
@@ -207,7 +207,7 @@ class NativeView:
         self._started[event.index] = self._now()
         if is_call(event.item):
             self._calls.note(event.item, place)
-        return self._shown.begin(begun_card(event.item))
+        return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
         if marker:
@@ -239,12 +239,12 @@ class NativeView:
                 yield from self._more_text(place, self._citations.feed(event))
                 text = self._citations.shown_text(event)
                 marker = self._markers.get(event.index, "")
-                item = message_card(event.item, marker + text)
+                item = message_host_item(event.item, marker + text)
             case "reasoning":
                 seconds = self._now() - self._started[event.index]
-                item = reasoning_card(event.item, round(seconds))
+                item = reasoning_host_item(event.item, round(seconds))
             case _:
-                item = call_card(event.item)
+                item = call_host_item(event.item)
         yield self._shown.end(place, item)
         yield from self._after_item(event)
 
@@ -259,7 +259,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-def _end_of_run(event: RunEnded) -> Iterator[Chunk]:
+def _end_of_run(event: RunDone) -> Iterator[Chunk]:
     if event.usage:
         usage = host_usage(event.usage, event.last_usage, event.cost)
         yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}

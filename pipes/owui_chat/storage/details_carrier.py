@@ -25,8 +25,8 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.requests.replay import Origin, given_back, read_origin
-from owui_chat.storage.markers import marker
+from openai_responses.requests.replay import Origin, read_origin, replay_output
+from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, text_digest
 
 _FORMAT = "openai-responses-v1"
@@ -36,7 +36,7 @@ _TURN = "openai_responses.turn"
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedItem:
+class DetailItem:
     """An item as it is sent again.
 
     `shown` is the text that the host has for it, or the length of that text if the
@@ -49,15 +49,15 @@ class CarriedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedTurn:
+class DetailTurn:
     """A response as it came back, with its notes."""
 
-    items: tuple[CarriedItem, ...]
+    items: tuple[DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
 
 
-def turn_details(
+def write_details(
     name: str,
     items: Iterable[tuple[Item, str]],
     origin: Origin,
@@ -71,7 +71,7 @@ def turn_details(
     entries = [
         _entry(back, shown)
         for item, shown in items
-        for back in given_back([item], with_reasoning=True)
+        for back in replay_output([item], with_reasoning=True)
     ]
     return [
         {**entry, "format": _FORMAT, "turn": name, "index": place}
@@ -79,7 +79,7 @@ def turn_details(
     ]
 
 
-def carried_turns(message: Mapping[str, Any]) -> list[CarriedTurn]:
+def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
@@ -125,26 +125,26 @@ def _is_entry(entry: object) -> bool:
     return entry.get("type") == _TURN
 
 
-def _turn(entries: Sequence[Item]) -> CarriedTurn:
+def _turn(entries: Sequence[Item]) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
     items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
     notes = head.get("notes")
-    return CarriedTurn(
+    return DetailTurn(
         items,
         read_origin(head.get("origin"), ""),
         notes if isinstance(notes, Mapping) else {},
     )
 
 
-def _carried(entry: Item) -> CarriedItem:
+def _carried(entry: Item) -> DetailItem:
     if entry["type"] == _REASONING:
-        return CarriedItem({**entry["item"], "encrypted_content": entry["data"]})
+        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
     shown = entry.get("shown")
-    return CarriedItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def with_records(
+def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id."""
@@ -156,11 +156,11 @@ def with_records(
 class _Stretch:
     """Items of a response up to a message with shown text, or up to the end."""
 
-    items: tuple[CarriedItem, ...]
+    items: tuple[DetailItem, ...]
     origin: Origin
 
     @property
-    def last(self) -> CarriedItem:
+    def last(self) -> DetailItem:
         return self.items[-1]
 
 
@@ -178,7 +178,7 @@ class _Reading:
             is_message = isinstance(message, Mapping)  # else the reader says so
             if is_message and message.get("role") == "user":
                 found += self._rest()
-            turns = carried_turns(message) if is_message else []
+            turns = read_details(message) if is_message else []
             found.append(self._message(message, turns) if turns else message)
         return [*found, *self._rest()]
 
@@ -189,7 +189,7 @@ class _Reading:
         return [{"role": "assistant", "content": content}] if content else []
 
     def _message(
-        self, message: Mapping[str, Any], turns: Sequence[CarriedTurn]
+        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
         """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
@@ -213,12 +213,12 @@ class _Reading:
             shown = text_digest(message_text(stretch.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
-        return marker(record.kind, ulid)
+        return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: CarriedTurn) -> list[_Stretch]:
+def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
     found: list[_Stretch] = []
-    begun: list[CarriedItem] = []
+    begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
@@ -242,11 +242,11 @@ def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
     return [*texts, rest] if rest else texts
 
 
-def _shown_length(carried: CarriedItem) -> int:
+def _shown_length(carried: DetailItem) -> int:
     return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
 
 
-def _own_text(carried: CarriedItem, text: str) -> str:
+def _own_text(carried: DetailItem, text: str) -> str:
     """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from openai_responses.items import Item, is_drawing
+from openai_responses.items import Item, is_image_call
 from openai_responses.loop.events import ItemEnded
-from owui_chat.messages import Answered, Stretch
+from owui_chat.messages import AssistantText, ChatPart
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.records import Record
 
 
-def kept_item(event: ItemEnded) -> Item:
+def stored_item(event: ItemEnded) -> Item:
     """Return what is stored of an item; of a stored picture only its file's id."""
     files = event.card.get("files")
-    if not is_drawing(event.item) or not files:
+    if not is_image_call(event.item) or not files:
         return event.item
     form = event.item.get("output_format")
     return {
@@ -24,29 +24,29 @@ def kept_item(event: ItemEnded) -> Item:
     }
 
 
-def is_kept_picture(item: Mapping[str, Any]) -> bool:
+def is_stored_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` names a stored picture."""
-    return is_drawing(item) and isinstance(item.get("stored"), str)
+    return is_image_call(item) and isinstance(item.get("stored"), str)
 
 
-def wanted_pictures(
-    stretches: Iterable[Stretch], records: Mapping[str, Record]
+def stored_image_ids(
+    stretches: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {ulid for ulid, record in records.items() if _has_kept_picture(record)}
+    drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
-    texts = (s.text for s in stretches if isinstance(s, Answered))
+    texts = (s.text for s in stretches if isinstance(s, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
     return [
         item["stored"]
         for ulid in drawn & named
         for item in records[ulid].payload
-        if is_kept_picture(item)
+        if is_stored_image(item)
     ]
 
 
-def with_pictures(
+def restore_images(
     records: Mapping[str, Record], pictures: Mapping[str, str]
 ) -> dict[str, Record]:
     """Return records with the stored pictures in them, as base64 by id.
@@ -54,20 +54,22 @@ def with_pictures(
     A picture that the user may no longer read is left out.
     """
     filled = {
-        ulid: replace(record, payload=tuple(_filled(record.payload, pictures)))
+        ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
-        if _has_kept_picture(record)
+        if _has_stored_image(record)
     }
     return {**records, **filled}
 
 
-def _has_kept_picture(record: Record) -> bool:
-    return any(map(is_kept_picture, record.payload))
+def _has_stored_image(record: Record) -> bool:
+    return any(map(is_stored_image, record.payload))
 
 
-def _filled(payload: Iterable[Item], pictures: Mapping[str, str]) -> Iterator[Item]:
+def _fill_images(
+    payload: Iterable[Item], pictures: Mapping[str, str]
+) -> Iterator[Item]:
     for item in payload:
-        if not is_kept_picture(item):
+        if not is_stored_image(item):
             yield item
         elif item["stored"] in pictures:
             kept = {key: value for key, value in item.items() if key != "stored"}

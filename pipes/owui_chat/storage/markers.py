@@ -33,7 +33,7 @@ _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedText:
     """A piece of text, and the id in the marker before it.
 
     `ulid` is empty for text before the first marker, and behind a removed line of
@@ -44,7 +44,7 @@ class Marked:
     text: str
 
 
-def marker(kind: str, ulid: str) -> str:
+def format_marker(kind: str, ulid: str) -> str:
     """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
@@ -54,27 +54,27 @@ def has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[Marked]:
+def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
     White space at the ends of a piece comes from the writer or the host, not from the
     model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
-        yield Marked("", text.strip())
+        yield MarkedText("", text.strip())
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:
-            yield Marked(ulid, piece)
+            yield MarkedText(ulid, piece)
         ulid, start = _named(match), match.end()
     piece = text[start:].strip()
     if ulid or piece:
-        yield Marked(ulid, piece)
+        yield MarkedText(ulid, piece)
 
 
-def without_markers(text: str) -> str:
+def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):

@@ -21,14 +21,20 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import RunEvent
 from openai_responses.requests.replay import is_approval_request
-from owui_chat.messages import Answered, Called, Returned, Said, Stretch
-from owui_chat.storage.markers import marker
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import message_key
 
-REMARK_TYPE = "openai_responses:remark"
+COMMENTARY_TYPE = "openai_responses:remark"
 
 
-def closing_remark(output: Sequence[Item]) -> Item | None:
+def closing_commentary(output: Sequence[Item]) -> Item | None:
     """Return the commentary that is the last output of a run, if there is one.
 
     The same holds for the last response of a run.
@@ -43,26 +49,26 @@ def closing_remark(output: Sequence[Item]) -> Item | None:
     return None
 
 
-def with_given_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
     """Return the items of a response with the texts that the host returns for them.
 
     `turn` has the shown text of each item; the host does not return that of commentary.
     """
-    closing = closing_remark([item for item, _ in turn])
+    closing = closing_commentary([item for item, _ in turn])
     return [
         (item, "" if is_commentary(item) and item != closing else text)
         for item, text in turn
     ]
 
 
-KEPT_TYPE = "openai_responses:kept"
+RECORD_TYPE = "openai_responses:kept"
 
 
-KEPT_ID = "kept_"
+RECORD_ID = "kept_"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecord:
     """A record to store, `value`, identified by its id.
 
     `index` is the item of the run whose text follows the record, None for the end.
@@ -74,22 +80,22 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class TurnDetails:
     """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
-ShownEvent = RunEvent | Kept | Carried
+AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 """The events of a view: those of the run, and those of its records."""
 
 
-_Answer = list[Answered | Called | Returned]
+_Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
 """The number of a chat part, and the position in its text."""
 
 
-def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     """Return all values that are stored in the outputs of a chat's messages.
 
     They have the form of message keys' values, under keys that no message has.
@@ -101,7 +107,7 @@ def kept_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_runs(
+def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
     """Return the outputs of the branch that ends at `tip`, grouped by run.
@@ -121,29 +127,33 @@ def stored_runs(
     return [run for run in [*runs, _output_of(messages.get(more))] if run]
 
 
-def with_kept(
-    stretches: Sequence[Stretch], runs: Sequence[Sequence[Item]]
-) -> list[Stretch]:
+def restore_from_outputs(
+    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
     Matched from the end, because the host may have left out the oldest messages. A run
     that differs from the stored chat is not changed.
     """
     waiting = list(runs)
-    answers: list[list[Stretch]] = []
-    for is_said, group in groupby(reversed(stretches), lambda s: isinstance(s, Said)):
+    answers: list[list[ChatPart]] = []
+    for is_said, group in groupby(
+        reversed(stretches), lambda s: isinstance(s, UserMessage)
+    ):
         part = [*group][::-1]
-        answers.insert(0, part if is_said else _with_its_run(part, waiting))
+        answers.insert(0, part if is_said else _merge_output(part, waiting))
     return [stretch for part in answers for stretch in part]
 
 
-def _with_its_run(
-    part: Sequence[Stretch], waiting: list[Sequence[Item]]
-) -> list[Stretch]:
+def _merge_output(
+    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+) -> list[ChatPart]:
     """Return an answer with the markers of its run, which is then removed from the
     list.
     """
-    answer: _Answer = [stretch for stretch in part if not isinstance(stretch, Said)]
+    answer: _Answer = [
+        stretch for stretch in part if not isinstance(stretch, UserMessage)
+    ]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
@@ -163,7 +173,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
     for item in run:
         if is_call_output(item):
             place = max(place, _behind_output(answer, item))
-        elif item_type(item) == REMARK_TYPE:
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif item_type(item) == "message" and (text := _given_text(item)):
             at = _find_text(answer, place, text)
@@ -178,7 +188,7 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, Answered):
+        if isinstance(stretch, AssistantText):
             at = stretch.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
@@ -187,43 +197,43 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
     for number, stretch in enumerate(answer):
-        if isinstance(stretch, Returned) and stretch.call_id == item.get("call_id"):
+        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
     """Return the ids of the calls that are in both."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, Called)}
+    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
 def _with_markers(
     answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
-) -> Iterator[Stretch]:
+) -> Iterator[ChatPart]:
     lines: dict[_Place, str] = {}
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
             continue  # its text is gone
         place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + marker("items", _ulid(item))
+        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
     for number, stretch in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, Answered):
+        if isinstance(stretch, AssistantText):
             yield _with_lines(stretch, here)
         else:
-            yield from map(Answered, here.values())
+            yield from map(AssistantText, here.values())
             yield stretch
     if last := lines.get((len(answer), 0)):
-        yield Answered(last)
+        yield AssistantText(last)
 
 
-def _with_lines(answered: Answered, lines: Mapping[int, str]) -> Answered:
+def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
     text = answered.text
     for at in sorted(lines, reverse=True):
         text = text[:at] + lines[at] + text[at:]
-    return Answered(text)
+    return AssistantText(text)
 
 
 def _output_of(message: object) -> list[Item]:
@@ -239,11 +249,11 @@ def _given_text(item: Item) -> str:
 
 
 def _is_kept(item: Item) -> bool:
-    return item.get("type") == KEPT_TYPE and _item_id(item).startswith(KEPT_ID)
+    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
 
 
 def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(KEPT_ID)
+    return _item_id(item).removeprefix(RECORD_ID)
 
 
 def _item_id(item: Item) -> str:

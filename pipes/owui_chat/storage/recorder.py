@@ -30,15 +30,19 @@ from openai_responses.loop.events import (
     Grew,
     ItemEnded,
     ItemStarted,
-    RunEnded,
+    ResponseDone,
+    RunDone,
     RunEvent,
-    TurnEnded,
 )
-from openai_responses.requests.replay import Origin, replayed, restated
+from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from owui_chat.citations import Citations
-from owui_chat.storage.details_carrier import turn_details
-from owui_chat.storage.images import is_kept_picture, kept_item
-from owui_chat.storage.output_carrier import Carried, closing_remark, with_given_texts
+from owui_chat.storage.details_carrier import write_details
+from owui_chat.storage.images import is_stored_image, stored_item
+from owui_chat.storage.output_carrier import (
+    TurnDetails,
+    closing_commentary,
+    returned_texts,
+)
 from owui_chat.storage.records import Record, text_digest
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
@@ -49,7 +53,7 @@ _EARLIER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class RecordScope:
     """The common fields of all records of one message.
 
     `cites` says that texts may be shown differently from what the model wrote.
@@ -67,7 +71,7 @@ class Keeping:
 
     def __init__(
         self,
-        author: Author,
+        author: RecordScope,
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
         known: Iterable[str] = (),
@@ -120,7 +124,7 @@ class Keeping:
                 self._after_message = True
                 return self._amend(event, self._citations.shown_text(event))
             case ItemEnded():
-                self._wait(event.index, kept_item(event))
+                self._wait(event.index, stored_item(event))
         return None
 
     def closing(self, output: Sequence[Item]) -> Record | None:
@@ -131,7 +135,7 @@ class Keeping:
         if self._last_remark is None:
             return None
         ended, record = self._last_remark
-        if ended.item != closing_remark(output):
+        if ended.item != closing_commentary(output):
             return None
         return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
@@ -145,7 +149,7 @@ class Keeping:
         """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
             # The chat returns what a remote server said: its card has it.
-            told = [one for one in restated(item) if not is_call_output(one)]
+            told = [one for one in replay_items(item) if not is_call_output(one)]
             self._pending += [(index, one) for one in told]
             self._pending.sort(key=itemgetter(0))
 
@@ -153,7 +157,7 @@ class Keeping:
         if has_encrypted_reasoning(item) or is_compaction(item):
             return self._author.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
-        return whole_call or is_kept_hosted(item) or is_kept_picture(item)
+        return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item) -> Record | None:
         is_marked = self._author.cites or item.get("phase") or self._after_message
@@ -161,7 +165,7 @@ class Keeping:
             return None
         # Without a phase, the text is everything that a message has.
         plain = self._pending and not item.get("phase")
-        stub = {**replayed(item), "type": "message", "content": [_UNSHOWN_TEXT]}
+        stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
         record = self._record(() if plain else (stub,))
         self._records[index] = record
         return record
@@ -173,7 +177,7 @@ class Keeping:
             return None
         before = tuple(i for i in record.payload if item_type(i) != "message")
         if shown != message_text(ended.item):
-            kept = {**replayed(ended.item), "type": "message"}
+            kept = {**strip_for_replay(ended.item), "type": "message"}
             digest = text_digest(shown)
             return replace(record, payload=(*before, kept), shown=digest)
         kept = _without_shown_text(ended.item)
@@ -186,7 +190,7 @@ class Keeping:
         if not message_text(ended.item).strip():
             return None
         self._after_message = True
-        record = self._record(({**replayed(ended.item), "type": "message"},))
+        record = self._record(({**strip_for_replay(ended.item), "type": "message"},))
         self._last_remark = (ended, record)
         return record
 
@@ -206,7 +210,7 @@ def _without_shown_text(item: Item) -> Item:
     The host strips the ends of texts and does not know refusals or several parts; such
     a message is stored whole.
     """
-    kept = {**replayed(item), "type": "message"}  # the short form has no type
+    kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
     one_text = [part.get("type") for part in parts] == ["output_text"]
@@ -230,18 +234,18 @@ class Carrying:
         self._citations = Citations(known)
         self._items: dict[int, tuple[Item, str]] = {}
 
-    def feed(self, event: RunEvent) -> Carried | None:
+    def feed(self, event: RunEvent) -> TurnDetails | None:
         """Take an event; at the end of a response return its entries."""
         self._citations.feed(event)
         match event:
             case ItemEnded():
                 is_message = item_type(event.item) == "message"
                 shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.index] = (kept_item(event), shown)
-            case TurnEnded() | RunEnded() if self._items:
+                self._items[event.index] = (stored_item(event), shown)
+            case ResponseDone() | RunDone() if self._items:
                 pairs = [self._items[index] for index in sorted(self._items)]
                 self._items = {}
-                entries = with_given_texts(pairs)
+                entries = returned_texts(pairs)
                 name = self._new_name()
-                return Carried(turn_details(name, entries, self._origin, {}))
+                return TurnDetails(write_details(name, entries, self._origin, {}))
         return None

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from openai_responses.items import Item, content_parts, is_bound
+from openai_responses.items import Item, content_parts, is_encrypted
 from openai_responses.requests.replay import Origin, read_origin
 
 SEED_KEY = "openai_responses_pipe"
@@ -89,12 +89,12 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
     A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in dead_in(value)}
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _buried(r) if r.ulid in dead else r for r in found}
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
-def dead_in(value: object) -> list[str]:
+def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key lists as dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
@@ -105,9 +105,9 @@ def created_in(value: object) -> int:
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
-def _buried(record: Record) -> Record:
+def _invalidated(record: Record) -> Record:
     """Return a record without the items that only their maker can read."""
-    rest = tuple(item for item in record.payload if not is_bound(item))
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
 
@@ -160,7 +160,7 @@ _STAYS = ("__v", "dead")
 Values = Mapping[str, Any]
 
 
-def tidied(
+def prune(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
@@ -179,7 +179,7 @@ def tidied(
     gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     gone = {key: value for key, value in gone.items() if value != ours[key]}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _pruned(left, most)
+    return gone | _prune_values(left, most)
 
 
 def stored_size(value: object) -> int:
@@ -200,11 +200,11 @@ def _without_kept(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _emptied(value: Values) -> dict[str, Any]:
+def _empty_value(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _pruned(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
     """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
@@ -212,7 +212,7 @@ def _pruned(values: Values, most: int) -> dict[str, Any]:
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
     oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _emptied):
+    for shrink in (_with_short_outputs, _empty_value):
         for key in oldest:
             if over <= 0:
                 break
