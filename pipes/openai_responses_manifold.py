@@ -9766,7 +9766,7 @@ class AnswerValves(BaseModel):
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
-        """Take the words of the seed: both stood for the user."""
+        """Accept two older words; both mean `user`."""
         return "user" if value in ("id", "email") else value
 
     def remembers_reasoning(self) -> bool:
@@ -9969,7 +9969,7 @@ class NetworkValves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        """Take a text or a number and bring it into 0 to 5, as the seed does."""
+        """Accept a text or a number, and limit it to 0 to 5."""
         return clamp(value, 0, 5, 1)
 
     @field_validator(
@@ -9977,7 +9977,7 @@ class NetworkValves(BaseModel):
     )
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
-        """Take a text or a number and bring it into 30 to 900, as the seed does."""
+        """Accept a text or a number, and limit it to 30 to 900."""
         return clamp(value, 30, 900, 300)
 
 
@@ -10094,7 +10094,7 @@ class UserValves(BaseModel):
     )
 
 
-# ==== owui_manifold.config: What the valves come to for one call.
+# ==== owui_manifold.config: The settings of one call, derived from the valves.
 
 
 @dataclass(frozen=True, slots=True)
@@ -10340,7 +10340,7 @@ def _inherit(user: str, administrator: str | None) -> str | None:
     return administrator if user == "inherit" else user
 
 
-# ==== owui_manifold.log: Lines in the server's log, without secrets, the newest of each run kept to be shown.
+# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
@@ -10356,7 +10356,7 @@ _KEPT_LINES = 2000
 
 
 class LogLine(NamedTuple):
-    """One line of a run: when it was written, how grave it is, what it says."""
+    """One line of a run: its time, its level, its text."""
 
     seconds: int
     level: str
@@ -10369,7 +10369,7 @@ class LogLine(NamedTuple):
 
 
 class RunLog:
-    """The log of one run, for whoever works for it; also from other threads."""
+    """The log of one run; can be used from other threads."""
 
     def __init__(
         self,
@@ -10378,7 +10378,7 @@ class RunLog:
         run_id: str,
         now: Callable[[], int] = unix_seconds,
     ) -> None:
-        """Begin empty; the server's log gets what reaches `threshold`."""
+        """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
         self._threshold = _level_number(threshold)
         self._secrets = tuple(secrets)
@@ -10387,9 +10387,10 @@ class RunLog:
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
+        """Keep `text` as one line; also write it, with the run's id, if its level is
+        enough.
 
-        A level that is not known counts as INFO.
+        An unknown level counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
@@ -10399,11 +10400,11 @@ class RunLog:
             _write(known, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has a valve of its own."""
+        """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
     def lines(self) -> list[LogLine]:
-        """Return the newest lines, the oldest of them first."""
+        """Return the newest lines, oldest first."""
         with self._lock:
             return list(self._lines)
 
@@ -10419,9 +10420,9 @@ def _level_number(name: str) -> int:
 def _write(level: str, line: str) -> None:
     """Hand `line` to the handlers of the server.
 
-    The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
-    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
+    The logger's level belongs to the server and to other copies of the pipe, so it is
+    not changed: the record goes to the handlers directly. Those of Open WebUI drop
+    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
     """
     number = max(_LEVELS[level], logging.INFO)
     text = line if _LEVELS[level] == number else f"{level} {line}"
@@ -10467,7 +10468,7 @@ def known_sources(
 ) -> Sequence[str]:
     """Return the keys of the sources that the page has of a message already.
 
-    Those that the host retrieved come first (utils/middleware.py:2970).
+    Sources that the host retrieved come first.
     """
     before = load_round(state, message_id)
     return before.cited if before else source_keys(metadata.get("sources") or ())
@@ -10487,14 +10488,14 @@ def continue_input(
     )
 
 
-# ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
+# ==== owui_manifold.context: One call of the pipe: who asks, what the host passes, and whose key is used.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class HostContext:
-    """What the host gave the pipe beside the chat, for those who run its tools."""
+    """What the host passes beside the chat, for the tools that are run."""
 
     tools: Mapping[str, Mapping[str, Any]]
     request: Any
@@ -10505,16 +10506,15 @@ class HostContext:
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
-"""Chat ids that name no row: temporary chats, in both spellings, and channels."""
+"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What one call of the pipe is about.
+    """Who asks, and for which chat and message.
 
-    `host_model` is the host's id of the model, `{function id}.{model}`; `task` the
-    name of a small job of the host, or empty; `is_admin` whether an administrator
-    asks.
+    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
+    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
     """
 
     host_model: str
@@ -10529,8 +10529,8 @@ class Caller:
     def model(self) -> str:
         """The model as the administrator listed it.
 
-        Everything in front of the first dot is the id of the function, which the
-        administrator chose freely.
+        The part before the first dot is the id of the function, which the administrator
+        chose.
         """
         return self.host_model.split(".", 1)[-1]
 
@@ -10538,8 +10538,9 @@ class Caller:
     def host_reads(self) -> bool:
         """Whether Open WebUI itself reads and stores the answer.
 
-        True exactly when the request has both ids (utils/middleware.py:3028); a
-        session id only decides who can answer a dialog.
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
         """
         return bool(self.chat_id and self.message_id)
 
@@ -10575,10 +10576,10 @@ def read_caller(
 
 @dataclass(frozen=True, slots=True)
 class PipeCall:
-    """One call of the pipe: what the host passes, and where to write lines.
+    """One call of the pipe: what the host passes, and where log lines go.
 
-    `state` is the state of the host's request; `lessons` and `threads` are those of
-    the pipe.
+    `state` is the state of the host's request; `capabilities` and `threads` are those
+    of the pipe.
     """
 
     body: Mapping[str, Any]
@@ -10593,23 +10594,23 @@ class PipeCall:
 
     @property
     def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
+        """The keys of the sources that the page already has for the message."""
         message_id = self.caller.message_id
         return known_sources(self.state, message_id, self.host.metadata)
 
 
 def model_of(asked: PipeCall) -> ResolvedModel:
-    """Return the model that was asked, by what the administrator says of it first."""
+    """Return the model of the call, with the administrator's overrides."""
     return resolve_with_overrides(asked.caller.model, overrides_of(asked.valves))
 
 
 def overrides_of(valves: Valves) -> Overrides:
-    """Return what MODEL_OVERRIDES_JSON says; raises InvalidRequest."""
+    """Return the overrides in MODEL_OVERRIDES_JSON; raises InvalidRequest."""
     return read_overrides(valves.MODEL_OVERRIDES_JSON)
 
 
 def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a body; no list of them is none."""
+    """Return the messages of a body; empty if they are not a list."""
     messages = body.get("messages")
     return messages if isinstance(messages, list) else []
 
@@ -10629,15 +10630,16 @@ _UNAUTHORIZED = 401
 
 
 def own_key(asked: PipeCall) -> str:
-    """Return the user's own key, if the administrator lets them use one."""
+    """Return the user's own key, if the administrator permits one."""
     allowed = asked.valves.USER_API_KEYS != "off"
     return asked.user_valves.API_KEY.strip() if allowed else ""
 
 
 def user_endpoint(asked: PipeCall) -> Endpoint:
-    """Return where a user's requests go; raises InvalidRequest for what cannot work.
+    """Return the endpoint of a user's requests; raises InvalidRequest if unusable.
 
-    What names the account of the administrator goes with the administrator's key only.
+    Organisation and project belong to the administrator's account, so they are sent
+    only with the administrator's key.
     """
     key = own_key(asked)
     if not key:
@@ -10654,17 +10656,17 @@ def user_endpoint(asked: PipeCall) -> Endpoint:
 
 
 def correct_ending(asked: PipeCall, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong key is told to the one who can correct it."""
+    """Return the ending of a run; a wrong own key is reported to its owner."""
     if status == _UNAUTHORIZED and own_key(asked):
         return replace(ending, sentence=_WRONG_OWN_KEY)
     return ending
 
 
-# ==== owui_manifold.host: The only importer of `open_webui`; every name of the host is looked up here.
+# ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
 FLOOR = (0, 11, 4)
-"""From here on `Chats.update_chat_by_id` patches the top-level keys of a chat; before,
-it replaced the whole chat (models/chats.py:803)."""
+"""From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
+before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10677,7 +10679,7 @@ class NewFile:
 
 
 def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, on an Open WebUI that is too old."""
+    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < FLOOR:
@@ -10689,16 +10691,16 @@ def require_floor() -> None:
 
 
 async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
-    """Return the JSON of a user's own chat; None when there is no such row."""
+    """Return the JSON of a user's own chat; None if there is no such row."""
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON at once; say whether the host stored them.
+    """Replace top-level keys of a chat's JSON; say whether the host stored them.
 
-    `touch=False`: keeping items is no activity that moves a chat in the list.
+    `touch=False`: storing items must not move the chat in the list.
     """
     chats = _host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -10711,21 +10713,21 @@ def server_secret() -> str:
 
 
 async def user_model(user_id: str) -> Any:
-    """Return the host's own model of a user, as its functions want it."""
+    """Return the host's model of a user, which its functions need."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
 
 
 async def legacy_model(model_id: str) -> Any:
-    """Return the record of a model whose function calling is legacy, else None."""
+    """Return the row of a model whose function calling is legacy, else None."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did.
+    """Set the function calling of a model to native; say whether the host did it.
 
-    Nothing else of its record changes: without grants the host keeps those it has.
+    Nothing else of its row changes: without grants the host keeps the existing ones.
     """
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
@@ -10735,7 +10737,7 @@ async def make_native(row: Any) -> bool:
 
 
 async def file_row(file_id: str, user: Any) -> Any:
-    """Return the row of a file that `user` may read, or None (utils/files.py:209)."""
+    """Return the row of a file that `user` may read by the host's rules, or None."""
     row = await _host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
@@ -10746,13 +10748,13 @@ async def file_row(file_id: str, user: Any) -> Any:
 
 
 def stored_bytes(path: str) -> bytes:
-    """Return the bytes of a stored file; it blocks, and may fetch from far away."""
+    """Return the bytes of a stored file; blocks, and may use a remote storage."""
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
-    """Return a tool's callable with the chat as it is now (middleware.py:3142)."""
+    """Return a tool's callable that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     return await update(function=function, extra_params=fresh)
@@ -10761,7 +10763,7 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
 def terminal_file(
     name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
 ) -> Any:
-    """Return what to show of a terminal's file, or None for any other result."""
+    """Return the content to show for a terminal's file, or None for other results."""
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     return build(name, dict(params), result, tool, metadata)
 
@@ -10786,7 +10788,7 @@ async def process_tool_result(
 async def tell_terminal(
     name: str, params: Mapping[str, Any], text: str, emitter: Any
 ) -> None:
-    """Tell the page what a terminal tool did (middleware.py:949)."""
+    """Tell the page about the result of a terminal tool."""
     if emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
         await tell(name, dict(params), text, emitter)
@@ -10804,7 +10806,7 @@ def citation_sources(
 
 
 async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
-    """Store a picture that a tool returned; return the address of the file."""
+    """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(request, url, metadata, user))
 
@@ -10812,10 +10814,11 @@ async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
 async def store_file(
     request: Any, file: NewFile, place: Mapping[str, str], user: Any
 ) -> dict[str, Any] | None:
-    """Store a file as the user's own; return what a message's list of files holds.
+    """Store a file for the user; return its entry in a message's list of files.
 
-    `place` names the saved chat and the message that it belongs to (images.py:526), or
-    nothing. None: the host refused it, for example for its size.
+    `place` names the saved chat and the message of the file, or is empty. None: the
+    host refused the file, for example for its size (docs/reference/open-webui.md,
+    "Events and stored files").
     """
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
@@ -10839,7 +10842,7 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest when it has none."""
+    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
@@ -10852,31 +10855,31 @@ def _host_name(module: str, name: str) -> Any:
 # ==== owui_manifold.files: Files of Open WebUI, read for the model and stored for the page.
 
 _MOST_BYTES = 50_000_000
-"""What one request takes of documents, all together."""
+"""The limit for all documents of one request."""
 
 _TOO_LARGE = (
     "With {} the files of this chat come to more than 50 MB, and one request takes no "
     "more. Attach a smaller file, or start a new chat."
 )
 _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
-"""How a chat names a stored picture (utils/files.py:36)."""
+"""The address of a stored picture in a chat."""
 
 _Made = TypeVar("_Made")
 
 
 async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return what `make` makes of a file's bytes; None where the host lost them.
+    """Return the result of `make` for a file's bytes; None if the host lost the file.
 
-    Both happen on a thread: the file may be large, and its storage elsewhere.
+    Both run on a thread, because the file may be large and its storage remote.
     """
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):  # the host's storages raise these
+    except (OSError, RuntimeError):  # raised by the host's storages
         return None
 
 
 async def read_tool_image(address: str, user: Any) -> Item:
-    """Return a picture of a tool as the next turn will read it, byte for byte."""
+    """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
     held = await read_file(row, image_data_url) if row else address
@@ -10889,10 +10892,10 @@ async def add_documents(
     user: Any,
     wanted: str,
 ) -> list[ChatPart]:
-    """Return a chat with the documents that the model is to read itself.
+    """Return a chat with the documents that the model reads itself.
 
-    `wanted` is `pdf` or `all`. Raises InvalidRequest for one that cannot be sent with
-    the message that is asked.
+    `wanted` is `pdf` or `all`. Raises InvalidRequest for a document of the current
+    message that cannot be sent.
     """
     result, asked = list(stretches), question_index(stretches)
     documents = _DocumentReader(user, wanted)
@@ -10906,7 +10909,7 @@ async def add_documents(
 
 
 class _DocumentReader:
-    """Reads the documents of one request, within what it may hold."""
+    """Reads the documents of one request, up to its limit."""
 
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
@@ -10914,7 +10917,9 @@ class _DocumentReader:
         self._left = _MOST_BYTES
 
     async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, why it cannot be sent, or None if it is not for us."""
+        """Return a document, or why it cannot be sent, or None if it is not for the
+        model.
+        """
         if file.is_image:
             return None
         row = await file_row(file.file_id, self._user)
@@ -10942,7 +10947,7 @@ class _DocumentReader:
         return part
 
     def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted; else nothing."""
+        """Return the type of a document that is wanted, else an empty text."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
@@ -10953,9 +10958,9 @@ StoreImage = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class ResultFiles:
-    """Pictures as the model gets them and as the chat stores them; what is shown.
+    """Pictures for the model and for the chat, and the files that are shown.
 
-    `unreadable` is how many pictures the model cannot read.
+    `unreadable` is the number of pictures that the model cannot read.
     """
 
     for_model: list[Item] = field(default_factory=list)
@@ -10964,17 +10969,18 @@ class ResultFiles:
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
-        """Return the output of the tool: its text, and what the model can see."""
+        """Return the output of the tool: its text, and the pictures for the model."""
         return append_images("\n".join([text, *self.unreadable]), self.for_model)
 
 
 async def split_result_files(
     files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
-    """Return the files of a result; `store` gives a picture an address of its own.
+    """Return the files of a result; `store` gives a picture an address.
 
-    One that came with an address is on the card, too (utils/middleware.py:5827). A
-    picture that could not be stored is not written into the row of a chat.
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
     """
     shared = ResultFiles()
     for file in files:
@@ -11003,7 +11009,7 @@ async def load_stored_images(
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
-    What the user may not read, or nobody any more, is left out.
+    Pictures that the user may not read, or that no longer exist, are left out.
     """
     wanted = stored_image_ids(stretches, records)
     user = await user_model(user_id) if wanted else None
@@ -11020,7 +11026,7 @@ def _encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-# ==== owui_manifold.host_tools: Open WebUI's tools, run by the pipe.
+# ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
 
 
 def build_approver(
@@ -11036,7 +11042,7 @@ def build_approver(
     params = metadata.get("params")
     mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
     return Approver(
-        # A question to the user is no act: to ask whether to ask helps nobody.
+        # `ask_user` only asks a question, so it needs no approval.
         rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(event_call) if event_call else None,
@@ -11049,8 +11055,8 @@ def withheld_tools(
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
 
-    It knows nothing of our rules, so what they deny is not offered to the model; nor is
-    the builtin tool that runs any other by its name (utils/tool_search.py).
+    The host does not know our rules, so denied tools are not offered to the model. The
+    builtin tool that runs any other by its name is not offered either.
     """
     judge = Approver(read_rules(valves.TOOL_APPROVAL))
     denied = {name for name in tools if judge.rule_for(name) == "deny"}
@@ -11062,9 +11068,10 @@ def withheld_tools(
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card (socket/main.py:1620).
+    """Return the way to show the host's approval card.
 
-    Whoever does not answer, or has left, returns an object instead of True.
+    Without an answer the host returns an object, so only True is an approval
+    (docs/reference/open-webui.md, "Dialogs").
     """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -11088,10 +11095,10 @@ _CITED = frozenset(
         "view_knowledge_file",
     }
 )
-"""Builtin tools whose results name sources (utils/middleware.py:450)."""
+"""Builtin tools whose results name sources, as in the host."""
 
 _ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""How results begin that the host marks as failed (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 
 def cites(name: str, metadata: Mapping[str, Any]) -> bool:
@@ -11114,7 +11121,7 @@ def is_error_text(text: str) -> bool:
 
 
 _DISPATCHERS = ("call_tool", "search_tools")
-"""Builtin tools that stand for others; none of them may be called through another."""
+"""Builtin tools that call others; they cannot call each other."""
 
 
 class HostTools:
@@ -11123,7 +11130,7 @@ class HostTools:
     def __init__(
         self, around: HostContext, names: ToolNames, threads: Executor
     ) -> None:
-        """Run sync tools on `threads`: one of them must not stop the server."""
+        """Run sync tools on `threads`, so that none of them blocks the server."""
         self._around = around
         self._names = names
         self._threads = threads
@@ -11144,9 +11151,9 @@ class HostTools:
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for, as the host does (tool_search.py:134).
+        """Return the tool that a call will run, resolved as in the host.
 
-        It does so before anybody is asked: the tool that runs is the one approved.
+        It is resolved before anybody is asked, so the approved tool is what runs.
         """
         own, tools = self._names.own_name(name), self._around.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
@@ -11159,7 +11166,7 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool and return what the model and the page get of it."""
+        """Run a tool and return its result for the model and for the page."""
         own = self._names.own_name(name)
         tool, params = self._around.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
@@ -11181,9 +11188,9 @@ class HostTools:
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
-        # The host makes sync tools coroutine functions that never wait: on the loop
-        # they would stop every chat (utils/tools.py:318). A thread that outlives its
-        # limit cannot be stopped; it keeps its place on `threads` until it ends.
+        # The host wraps sync tools in coroutine functions that never wait; on the event
+        # loop they would block every chat. A thread that exceeds its limit cannot be
+        # stopped; it keeps its place in `threads` until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
@@ -11257,10 +11264,10 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# ==== owui_manifold.hosted_tools: OpenAI's own tools, and all tools that a request offers.
+# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own tools, the host's, and those of filters.
 
 HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
-"""Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
+"""Open WebUI's own tools for the web, which its Web Search switch adds."""
 
 _PLACE = ("city", "region", "country", "timezone")
 
@@ -11268,7 +11275,7 @@ _PLACE = ("city", "region", "country", "timezone")
 def search_tools(
     valves: Valves, user: UserValves, features: Mapping[str, Any]
 ) -> list[Item]:
-    """Return the searches to offer; raises InvalidRequest for settings that mean none.
+    """Return the searches to offer; raises InvalidRequest for invalid settings.
 
     `features` are the page's switches.
     """
@@ -11307,10 +11314,10 @@ def _web_search(valves: Valves) -> Item:
 
 
 def _location(text: str) -> Item:
-    """Return where the user is.
+    """Return the location of the user.
 
-    With nothing but its type the API does not assume the United States
-    (responses-api.md §1).
+    A location with only its type prevents the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools").
     """
     if text.strip().startswith("{"):
         given = parse_json_object(text)
@@ -11333,7 +11340,7 @@ def _words_of_list(text: str) -> list[str]:
 
 
 def _domain(address: str) -> str:
-    """Return the domain of what somebody copied from the browser; the API wants that."""
+    """Return the domain of an address, which is the form that the API needs."""
     return address.rpartition("://")[2].partition("/")[0]
 
 
@@ -11341,11 +11348,11 @@ _REPLACED = {
     "image_generation": {"generate_image", "edit_image"},
     "code_interpreter": {"execute_code"},
 }
-"""Open WebUI's own tools for the same; with both, the model would have to guess."""
+"""Open WebUI's own tools for the same purpose; offering both would be ambiguous."""
 
 
 def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
-    """Return the tools to offer; raises InvalidRequest for options that are none."""
+    """Return the tools to offer; raises InvalidRequest for invalid options."""
     tools: list[Item] = []
     if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
@@ -11356,7 +11363,7 @@ def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
 
 
 def replaced_host_tools(tools: list[Item]) -> set[str]:
-    """Return the names of the host's tools that `tools` stand in for."""
+    """Return the names of the host's tools that `tools` replace."""
     return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
 
 
@@ -11376,7 +11383,7 @@ def _picture_options(text: str) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class HostedTools:
-    """Tools in the API's form, and the names of the host's tools they stand in for."""
+    """Tools in the API's form, and the names of the host's tools that they replace."""
 
     items: tuple[Item, ...] = ()
     replaced: frozenset[str] = frozenset()
@@ -11388,11 +11395,11 @@ NO_HOSTED_TOOLS = HostedTools()
 def hosted_tools(
     valves: Valves, user: UserValves, features: object, model: ResolvedModel
 ) -> HostedTools:
-    """Return what a request offers; nothing where the model takes no such tools.
+    """Return the hosted tools of a request; none if the model does not support them.
 
-    `features` are the page's switches. The order of the tools is that of the lines
-    below, always, because the prompt cache lives on it. Raises InvalidRequest for
-    settings that mean nothing.
+    `features` are the page's switches. The order of the tools is always that of the
+    lines below, because the prompt cache depends on it. Raises InvalidRequest for
+    invalid settings.
     """
     if not model.facts.hosted:
         return NO_HOSTED_TOOLS
@@ -11408,7 +11415,7 @@ def hosted_tools(
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """Tools in the API's form, under the names that it allows.
+    """Tools in the API's form, with the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
     """
@@ -11427,9 +11434,9 @@ def offer_tools(
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
-    A tool that the host or a filter describes takes the place of ours of its kind; the
-    `withheld` ones are left out.
-    Raises InvalidRequest for a tool without a name and for a choice that names none.
+    A tool that the host or a filter describes replaces ours of the same kind; the
+    `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
+    for a choice that names no tool.
     """
     groups = [body.get(key) for key in ("tools", "extra_tools")]
     specs = [spec for group in groups if isinstance(group, list) for spec in group]
@@ -11448,19 +11455,19 @@ def offer_tools(
     return OfferedTools(items, names, choice)
 
 
-# ==== owui_manifold.store: Where records of a chat are written to and read from, encrypted if wanted.
+# ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
 
 _ENCRYPTED = "sealed"
 _PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions: the digest
-that is used here is of no use there."""
+"""The key may be the server's own secret, which also signs its sessions. A digest with
+this text is used, so the derived key is useless for sessions."""
 
 
 class Encryption:
-    """Encrypts and reads back the values of message keys."""
+    """Encrypts and decrypts the values of message keys."""
 
     def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest without `cryptography`."""
+        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -11474,12 +11481,12 @@ class Encryption:
         self._unreadable = fernet.InvalidToken
 
     def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` as it is stored."""
+        """Return `value` in its stored form."""
         token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
         return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
 
     def decrypt(self, value: object) -> object:
-        """Return a stored value in clear; one sealed with another key is empty."""
+        """Return a stored value decrypted; empty if it has another key."""
         if not is_encrypted_value(value):
             return value
         try:
@@ -11494,17 +11501,17 @@ def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 _HISTORY = "history"
-_LAST_TRIES = 3  # the host waits five seconds for SQLite in each (env.py:342)
+_LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
 class ChatStore:
-    """What is kept of one chat; writes go to the key of one message.
+    """The records of one chat; writes go to the key of one message.
 
-    With the first of them goes what is to be tidied up of messages that are over.
+    The first write also cleans up the values of older messages.
 
-    `messages` are the chat's own, as the host stores them, by their ids; `sent` is
-    what earlier runs sent beside them, by the ids of the answers; `marks` says whether
-    a marker names what was written.
+    `messages` are those of the chat as the host stores them, by id. `sent` is what
+    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
+    whether a marker names what was written.
     """
 
     marks = True
@@ -11531,25 +11538,25 @@ class ChatStore:
         }
 
     async def write(self, record: Record) -> None:
-        """Store `record`; where the host refuses, it waits for the next write.
+        """Store `record`; if the host refuses it, it waits for the next write.
 
-        Its marker is shown all the same, because later it would stand at another
-        place; one that names nothing in the end vanishes when it is read.
+        Its marker is shown anyway, because later it would have another place. A marker
+        that names nothing in the end is removed when it is read.
         """
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends beside the chat; the next write stores it."""
+        """Take what this run sends in addition to the chat, for the next write."""
         if sent != SentContext():
             self.sent[self._caller.message_id] = sent
             self._is_behind = True
 
     async def flush(self) -> bool:
-        """Store what no write has stored so far; say whether that is all now.
+        """Store everything that is not stored yet; say whether that succeeded.
 
-        It is tried more than once: another process may hold SQLite's lock for longer
-        than the host waits for it, and the answer has been shown by now.
+        It is tried several times: another process may hold SQLite's lock for longer
+        than the host waits, and the answer has been shown by now.
         """
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
@@ -11558,7 +11565,7 @@ class ChatStore:
         return not self._is_behind
 
     async def invalidate_reasoning(self) -> None:
-        """Note that no reasoning kept so far in this chat is to be sent again."""
+        """Note that the stored reasoning of this chat is not sent again."""
         dying = _encrypted_ids(self.records)
         if dying:
             self._dead |= dying
@@ -11581,7 +11588,7 @@ class ChatStore:
         return self._seal.encrypt(value) if self._seal else value
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return what the answer's own output is to hold and does not yet."""
+        """Return the records that the answer's own output still needs."""
         return []
 
     def stored_outputs(self, rewritten: str) -> list[list[Item]]:
@@ -11593,7 +11600,7 @@ class ChatStore:
 
 
 class OutputStore(ChatStore):
-    """Leaves the row alone: what is kept goes into the answer's own output."""
+    """Writes no row: records go into the answer's own output."""
 
     marks = False
 
@@ -11609,20 +11616,20 @@ class OutputStore(ChatStore):
         self._give(record.ulid, {record.ulid: record})
 
     async def flush(self) -> bool:
-        """Give the answer what no record took with it; nobody can refuse."""
+        """Give the answer everything that no record contained yet; always succeeds."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
     async def invalidate_reasoning(self) -> None:
-        """Note in the answer what is not to be sent again."""
+        """Note in the answer that stored reasoning is not sent again."""
         dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return what was given since this was asked last."""
+        """Return the records that were given since the last call."""
         given, self._unshown = self._unshown, []
         return given
 
@@ -11635,7 +11642,7 @@ class OutputStore(ChatStore):
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None when it has no row."""
+    """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
     chat = await read_chat(caller.chat_id, caller.user_id)
@@ -11651,7 +11658,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return store(caller, kept)
     try:
         return store(caller, _decrypt_values(kept, _encryption(valves)))
-    except InvalidRequest:  # unreadable items are no reason to stop a chat
+    except InvalidRequest:  # unreadable items must not stop a chat
         return store(caller, kept)
 
 
@@ -11686,16 +11693,16 @@ def _encryption(valves: Valves) -> Encryption:
     return Encryption(secret)
 
 
-# ==== owui_manifold.chat: The request that a chat or a task comes to.
+# ==== owui_manifold.chat: Builds the request for a chat or a task.
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """One request, and where its answer is kept.
+    """One request, and where its answer is stored.
 
-    `store` is None where nothing is kept; `before` is the round of the host's tools
-    that this call goes on from; without a `toolset` nothing is answered here; `notices`
-    are sentences for the person who asked.
+    `store` is None if nothing is stored. `round` is the round of the host's tools that
+    this call continues. Without a `toolset` no calls are answered here. `notices` are
+    sentences for the person who asked.
     """
 
     call: PipeCall
@@ -11710,21 +11717,22 @@ class PreparedRequest:
 
     @property
     def runs_tools(self) -> bool:
-        """Whether calls are answered here; if not, they are the host's."""
+        """Whether calls are answered here; otherwise the host runs them."""
         return self.toolset is not None and self.toolset.runs_calls
 
 
 _LEAST_THRESHOLD = 1000
-"""A smaller one would compact every answer."""
+"""A smaller threshold would compact every answer."""
 
 
 def default_parameters(
     caller: Caller, valves: Valves, user: UserValves
 ) -> dict[str, Any]:
-    """Return parameters of the API; what the caller's body holds wins over them.
+    """Return the API's parameters for which the caller's body has no value.
 
-    The same chat and the same user always get the same values: the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning are bound to them (responses-api.md §0.2).
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
     """
     own = user.SERVICE_TIER
     tier = valves.SERVICE_TIER if own == "inherit" else own
@@ -11754,9 +11762,9 @@ def _cache_key(caller: Caller, kind: str) -> str | None:
 
 
 def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable name for `value` that does not tell it; None for nothing.
+    """Return a stable hash of `value` that does not reveal it; None for no value.
 
-    The ids are random UUIDs, so that nobody finds them by trying.
+    The ids are random UUIDs, so nobody can find them by trying.
     """
     named = f"openai_responses:{kind}:{value}"
     return sha256(named.encode()).hexdigest()[:48] if value else None
@@ -11765,7 +11773,7 @@ def _hashed(kind: str, value: str) -> str | None:
 def choose_chat_model(
     asked: PipeCall, stretches: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and a sentence that says why it was chosen; or none."""
+    """Return the model, and the sentence that says why it was chosen, if any."""
     records = store.records.values() if store else ()
     choice = choose_auto_model(
         asked.caller.model,
@@ -11793,9 +11801,9 @@ def restore_prefix(
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the chat, as they were sent where they were.
+    """Return the instructions and the chat, unchanged where they were sent before.
 
-    What is sent for the first time goes to `store`.
+    What is sent for the first time is given to `store`.
     """
     if store is None:
         return instructions, stretches
@@ -11817,7 +11825,7 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
 
 
 def _is_new(asked: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the message that is asked."""
+    """Say whether this is the first request for the current message."""
     message_id = asked.caller.message_id
     continues = asked.host.metadata.get("assistant_message_id")
     is_begun = message_id in store.sent or load_round(asked.state, message_id)
@@ -11825,7 +11833,7 @@ def _is_new(asked: PipeCall, store: ChatStore) -> bool:
 
 
 async def build_chat_request(asked: PipeCall) -> PreparedRequest:
-    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = user_endpoint(asked)
     detail = asked.valves.IMAGE_DETAIL
@@ -11872,7 +11880,7 @@ async def build_chat_request(asked: PipeCall) -> PreparedRequest:
 
 
 def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer wins over them."""
+    """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**asked.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
@@ -11892,7 +11900,7 @@ def _tools(asked: PipeCall, model: ResolvedModel) -> OfferedTools:
 
 
 def _runs_calls(asked: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, as none of them has to be left to others."""
+    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
     ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in asked.host.tools for name in known)
@@ -11902,13 +11910,15 @@ def _settings(
     asked: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
-    if endpoint.is_azure:  # it does not compact (responses-api.md §6)
+    if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts no others
+    if any(
+        map(is_hosted_tool, tools.items)
+    ):  # the API counts only calls of hosted tools
         defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
     names = (model.id, model.family, asked.caller.model)
     background = is_background_model(asked.valves, names)
-    # Asked for in one piece, a background answer has no encrypted reasoning.
+    # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
         asked.valves,
         asked.user_valves,
@@ -11926,7 +11936,7 @@ async def _with_attachments(
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> list[ChatPart]:
-    """Return the chat with what people attached, in the forms that the API reads."""
+    """Return the chat with its attachments, in forms that the API can read."""
     messages, metadata = store.messages if store else {}, asked.host.metadata
     attached = attachments_by_place(stretches, messages, metadata)
     stretches = resolve_images(stretches, attached)
@@ -11955,7 +11965,7 @@ async def _history(
 
 
 def _toolset(asked: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others have to run one of them."""
+    """Return what runs the calls here, unless others must run one of them."""
     around, valves = asked.host, asked.valves
     log = partial(asked.log.line, "DEBUG")
     approver = build_approver(valves, around.metadata, around.event_call, log)
@@ -11976,11 +11986,11 @@ _NOT_FOR_TASKS = frozenset(
         *("tools", "tool_choice", "parallel_tool_calls"),
     }
 )
-"""What a person or a workspace model asks of an answer, which a title is none of."""
+"""Parameters that a person or workspace model sets for answers, not for tasks."""
 
 
 def build_task_request(asked: PipeCall) -> PreparedRequest:
-    """Return the job for a title, tags or the like; raises InvalidRequest."""
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
     endpoint = user_endpoint(asked)
     model = _task_model(asked, endpoint)
@@ -12003,7 +12013,7 @@ def build_task_request(asked: PipeCall) -> PreparedRequest:
 def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
-    Another server than OpenAI's need not have the model of the default.
+    A server other than OpenAI's may not have the default model.
     """
     wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
@@ -12012,7 +12022,7 @@ def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     return model_of(asked)
 
 
-# ==== owui_manifold.artifacts: What a run makes, stored in the host before it is shown.
+# ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20
@@ -12027,7 +12037,7 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, job: PreparedRequest, connections: Connections) -> None:
-        """Store for the user who asks, beside the message that is being written."""
+        """Store files for the current user, at the message that is being written."""
         self._job = job
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
@@ -12153,11 +12163,11 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
 
 
-# ==== owui_manifold.report: What the log and the person who asks are told of a run.
+# ==== owui_manifold.report: What the log and the current user are told about a run.
 
 
 def report_request(job: PreparedRequest) -> None:
-    """Write that a request is about to be sent; of what it says, nothing."""
+    """Log that a request is about to be sent, without any of its text."""
     request, asked = job.request, job.call
     asked.log.line(
         "DEBUG",
@@ -12182,7 +12192,7 @@ def report_note(job: PreparedRequest, note: Status) -> None:
 
 
 def report_write_failure(job: PreparedRequest) -> None:
-    """Write that later turns will miss something; the answer itself is whole."""
+    """Log that later turns will miss something; the answer itself is complete."""
     job.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
@@ -12191,7 +12201,7 @@ def report_write_failure(job: PreparedRequest) -> None:
 
 
 def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
-    """Write how a run ended; return it with the id of a failure in its sentence."""
+    """Log how a run ended; return it with the error id of a failure in its sentence."""
     asked, trace = job.call, ended.trace
     if asked.valves.writes_audit_log():
         asked.log.audit(_audit_end(job, ended))
@@ -12214,13 +12224,13 @@ def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
 
 
 def report_refusal(asked: PipeCall, sentence: str) -> str:
-    """Write why nothing was sent; return the sentence with its id."""
+    """Log why nothing was sent; return the sentence with its error id."""
     asked.log.line("WARNING", f"nothing was sent: {sentence}")
     return with_error_id(asked, sentence)
 
 
 def with_error_id(asked: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id under which the log has the lines of the run."""
+    """Return a sentence with the id that the log has for the run."""
     return f"{sentence} (Error id: {asked.log.run_id})"
 
 
@@ -12289,9 +12299,9 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(asked: PipeCall) -> list[str]:
-    """Tell an administrator once of a model that is set so; change it if they wish.
+    """Tell an administrator once about a model with legacy function calling.
 
-    What a user chose for a chat of their own is left alone.
+    Change the setting if they wish. A user's setting for a single chat is not changed.
     """
     metadata, lessons = asked.host.metadata, asked.capabilities
     params = metadata.get("params")
@@ -12313,10 +12323,10 @@ async def legacy_notices(asked: PipeCall) -> list[str]:
 
 
 def remote_notices(job: PreparedRequest) -> list[str]:
-    """Write what is wrong with the servers to the log; return what this chat shows.
+    """Log errors in the servers' descriptions; return the notices for this chat.
 
-    Only administrators are shown anything. What keeps a server out is told at every
-    answer, what of one is not sent once to the log and once in a chat.
+    Only administrators see any. Reasons that keep a server out are shown at every
+    answer; fields that are not sent are mentioned once in the log and once in a chat.
     """
     asked = job.call
     if asked.caller.task or job.round:
@@ -12356,7 +12366,7 @@ def _mistakes(job: PreparedRequest) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-# ==== owui_manifold.answer: A job, run: each event of the answer, with the marker of what was kept for it.
+# ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
 
 AnswerEvent = tuple[AnswerEventItem, str]
 _Run = AsyncGenerator[tuple[RunEvent, str], None]
@@ -12367,9 +12377,9 @@ async def answer_events(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run `job` and yield its events.
 
-    A marker comes with the first growth of a text, with the end of a remark, or with
-    the end of the run, and only after the host was asked to store what it names; what
-    the answer itself is to hold comes in front of the event.
+    A marker comes with the first growth of a text, with the end of commentary, or with
+    the end of the run, and only after the host was asked to store the items that it
+    names. Records for the answer's own output come before the event.
     """
     async with aclosing(_events_with_markers(job, connections)) as events:
         carrying = _carrying(job)
@@ -12384,7 +12394,7 @@ async def answer_events(
 
 
 def _carrying(job: PreparedRequest) -> Carrying | None:
-    """Return what collects the turns, for a chat without a row that the host reads."""
+    """Return the collector for a chat without a row that the host reads."""
     asked = job.call
     remembers = asked.valves.remembers_reasoning() and not asked.caller.task
     if job.store or not asked.caller.host_reads or not remembers:
@@ -12438,10 +12448,10 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(job: PreparedRequest, note: Status) -> PreparedRequest:
-    """Keep what a refusal taught, so that no later request runs into it.
+    """Remember the cause of a refusal, so that later requests avoid it.
 
-    Returns the job as it goes on: the next round of tools begins with what is sent
-    now.
+    Returns the job with the changed request, because the next round of tools begins
+    with what is sent now.
     """
     report_note(job, note)
     job.call.capabilities.note(job.endpoint, note.cause)
@@ -12598,7 +12608,7 @@ def _overrides(valves: Valves) -> Overrides:
         return {}
 
 
-# ==== owui_manifold.checkup: The `/check` command: what an administrator's set-up can do.
+# ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
 CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
@@ -12732,10 +12742,10 @@ async def run_diagnostics(
             yield event, ""
 
 
-# ==== owui_manifold.pipe: The story of a request, from Open WebUI's call to the last chunk.
+# ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
 
 _MOST_SYNC_TOOLS = 16
-"""Threads for tools that are not coroutines; one that hangs keeps its thread."""
+"""Threads for tools that are not coroutines; a tool that hangs keeps its thread."""
 
 
 class Pipe:
@@ -12745,7 +12755,7 @@ class Pipe:
     UserValves = UserValves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the host makes a Pipe at every upload."""
+        """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
         self._lessons = AccountCapabilities()
@@ -12768,8 +12778,8 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        """Answer a chat: chunks when the caller streams, else one complete result."""
-        valves = self.valves  # the host replaces it at every call (functions.py:53)
+        """Answer a chat: chunks if the caller streams, else one complete result."""
+        valves = self.valves  # the host replaces it at every call
         caller = read_caller(body, __user__, __metadata__, __task__)
         user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
@@ -12798,9 +12808,10 @@ class Pipe:
         return await self._complete(asked)
 
     async def _stream(self, asked: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer as the reader of the stream understands it.
+        """Yield the answer in the form that the reader of the stream understands.
 
-        Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
+        Nothing is raised: the host would drop the text that was shown
+        (docs/reference/open-webui.md, "Errors and Stop").
         """
         if asked.caller.host_reads:
             view: NativeRenderer | ChunkRenderer = _native_view(asked)
@@ -12814,7 +12825,7 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would take away what has been shown
+        except Exception as error:  # raised, it would remove the text that was shown
             yield error_chunk(_sentence_of(asked, error))
         if failed and _shows_log(asked):
             yield source_chunk("Log of this answer", asked.log.text())
@@ -12829,7 +12840,7 @@ class Pipe:
         result = completion(ended, *_response_head(asked))
         if not asked.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early needs its words.
+        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
@@ -12841,7 +12852,7 @@ class Pipe:
             events = answer_events(build_task_request(asked), self._connections)
             ended = await self._watch(asked, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
-        except Exception as error:  # a title that failed is no reason to fail a chat
+        except Exception as error:  # a failed title must not make the chat fail
             _sentence_of(asked, error)
         return task_result(text, asked.caller.host_model)
 
@@ -12877,7 +12888,7 @@ def _user_valves(
     user: Mapping[str, Any] | None,
     metadata: Mapping[str, Any] | None,
 ) -> UserValves:
-    """Return what the user chose, in settings and switches, as far as they may."""
+    """Return the user's settings and switches, as far as the user may change them."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
     return allowed_user_valves(
