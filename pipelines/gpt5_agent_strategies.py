@@ -13,25 +13,21 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       transport.stream, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments, redaction,
                       requests.tools, requests.replay, loop.tools, loop.run
-    owui_chat  render.chunks, files, citations, messages, storage.markers,
-               storage.records, storage.output_carrier, render.completions,
-               storage.details_carrier, code, input.history, input.tasks, render.items,
-               render.commentary, render.hosted, render.native
-    toolbox  process_handle, bubblewrap_cell, sandbox_limits, cells, seccomp,
-             bubblewrap, containers, inside_archive, inside_code, inside_files, inside,
-             replies, conversations, probing, workspace_root, workspaces,
-             sandbox_answers, sandbox_specs, sandbox, event_texts, json_rpc, mcp_wire,
-             remote_tools, remote_http, server_rows, server_entries, mcp_http,
-             mcp_session, mcp_child, mcp_stdio, mcp, openapi_answers, openapi_schemas,
-             openapi_arguments, openapi_operations, openapi_requests, openapi,
+    owui_chat  storage.markers, storage.records, storage.details_carrier, code,
+               messages, input.history, render.chunks, files, citations,
+               storage.output_carrier, render.completions, render.items,
+               render.commentary, render.hosted, render.native, input.tasks
+    toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
+             sandbox.program_files, sandbox.program, sandbox.runs, sandbox.workspaces,
+             sandbox.tools, mcp.messages, remote_tools, server_entries, mcp.http,
+             mcp.stdio, mcp.client, openapi.document, openapi.calls, openapi.client,
              tool_servers
-    gpt5_agent  events, policy, ports, asked, bridge, caller, steps, agent_chunks,
-                thinking, pieces, thoughts, client_view, log, presets, sealing,
-                agent_valves, answer_valves, network_valves, own_tool_valves, valves,
-                settings, guard, harm, memory, confirmations, ledger, meant_calls,
-                context, files, results, own_tools, rounds, preparation, calling,
-                transcript, answering, sound, agent, provider, strategy, task,
-                reporting, views, sandbox_tool, workbench, answers, pipeline
+    gpt5_agent  events, ports, request, agent.accounting, agent.memory, tools.guard,
+                tools.confirmations, agent.earlier_rounds, agent.policy,
+                tools.execution, agent.preparation, agent.transcript, agent.calls,
+                agent.thoughts, agent.provider, agent.loop, shell.bridge, shell.log,
+                shell.sealing, shell.valves, shell.own_tools, shell.settings,
+                shell.views, shell.answers, pipeline
 """
 
 import asyncio
@@ -5548,6 +5544,1022 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+
+# A query has a limit, so that a hostile text is read in linear time.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+"""A text without any of these has no marker; searching for them is cheap."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedText:
+    """A piece of text, and the id in the marker before it.
+
+    `ulid` is empty for text before the first marker, and behind a removed line of
+    another pipe.
+    """
+
+    ulid: str
+    text: str
+
+
+def format_marker(kind: str, ulid: str) -> str:
+    """Return the marker as it is written to the text, blank lines included."""
+    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+
+
+def has_marker(text: str) -> bool:
+    """Say whether `text` holds a marker of any writer."""
+    return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
+
+
+def split_at_markers(text: str) -> Iterator[MarkedText]:
+    """Yield the pieces of `text`, each with the marker before it.
+
+    White space at the ends of a piece comes from the writer or the host, not from the
+    model: texts of a model that begin or end with white space are stored whole.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        yield MarkedText("", text.strip())
+        return
+    ulid, start = "", 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield MarkedText(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield MarkedText(ulid, piece)
+
+
+def strip_markers(text: str) -> str:
+    """Return `text` as a person reads it."""
+    # Repeated, because a line of another pipe may become a line of its own only now.
+    while has_marker(text):
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
+
+
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by id.
+
+    A record in an unknown form is ignored; its marker then names nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
+
+
+def invalid_ids(value: object) -> list[str]:
+    """Return the ids that the value of one key lists as dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return the time of the oldest record in the value of one key; 0 if none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _invalidated(record: Record) -> Record:
+    """Return a record without the items that only their maker can read."""
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
+    return replace(record, payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def prune(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write in addition to that of the key `own`.
+
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _prune_values(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _empty_value(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
+    """Return the values that get smaller: the oldest first, outputs before items."""
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _empty_value):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    """Return an item with a shorter output, or with shorter logs of its code."""
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+
+
+# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
+
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
+
+
+@dataclass(frozen=True, slots=True)
+class DetailItem:
+    """An item as it is sent again.
+
+    `shown` is the text that the host has for it, or the length of that text if the
+    item, a message, is stored without its own text. It is empty for an item without
+    text.
+    """
+
+    item: Item
+    shown: str | int = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DetailTurn:
+    """A response as it came back, with its notes."""
+
+    items: tuple[DetailItem, ...]
+    origin: Origin
+    notes: Mapping[str, Any]
+
+
+def write_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+) -> list[Item]:
+    """Return the entries of a response, from its items and the text shown for each.
+
+    `name` distinguishes the response from others of its message.
+    """
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
+    ]
+    return [
+        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        for place, entry in enumerate([head, *entries])
+    ]
+
+
+def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
+    """Return the responses that a message of the host carries, in order."""
+    carried = message.get("reasoning_details")
+    entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
+    order = list(dict.fromkeys(entry["turn"] for entry in entries))
+    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
+    groups = groupby(entries, lambda entry: entry["turn"])
+    return [_turn(list(group)) for _, group in groups]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    if not _says_just(item, shown):
+        return {"type": _ITEM, "item": typed, "shown": shown}
+    [part] = content_parts(item["content"])
+    rest = {k: v for k, v in part.items() if k != "text"}
+    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
+
+
+def _says_just(item: Item, shown: str) -> bool:
+    """Say whether a message has one text that the host will return unchanged.
+
+    The host strips the ends of texts.
+    """
+    parts = content_parts(item.get("content"))
+    whole = bool(shown) and shown == shown.strip()
+    return whole and [part.get("text") for part in parts] == [shown]
+
+
+def _is_entry(entry: object) -> bool:
+    """Say whether an entry is a complete entry of ours."""
+    if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
+        return False
+    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
+        return False
+    match entry.get("type"):
+        case "reasoning.encrypted":
+            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
+        case "openai_responses.item":
+            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
+    return entry.get("type") == _TURN
+
+
+def _turn(entries: Sequence[Item]) -> DetailTurn:
+    heads = [entry for entry in entries if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
+    notes = head.get("notes")
+    return DetailTurn(
+        items,
+        read_origin(head.get("origin"), ""),
+        notes if isinstance(notes, Mapping) else {},
+    )
+
+
+def _carried(entry: Item) -> DetailItem:
+    if entry["type"] == _REASONING:
+        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+    shown = entry.get("shown")
+    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+
+
+def restore_from_details(
+    messages: Sequence[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    """Return the messages with markers for their entries, and the records by id."""
+    reading = _Reading()
+    return reading.marked(messages), reading.records
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Items of a response up to a message with shown text, or up to the end."""
+
+    items: tuple[DetailItem, ...]
+    origin: Origin
+
+    @property
+    def last(self) -> DetailItem:
+        return self.items[-1]
+
+
+class _Reading:
+    """Inserts the markers into the messages of one chat."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self._textless: list[str] = []
+
+    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the messages; markers without a text come at the end of their run."""
+        found: list[Mapping[str, Any]] = []
+        for message in messages:
+            is_message = isinstance(message, Mapping)  # else the reader says so
+            if is_message and message.get("role") == "user":
+                found += self._rest()
+            turns = read_details(message) if is_message else []
+            found.append(self._message(message, turns) if turns else message)
+        return [*found, *self._rest()]
+
+    def _rest(self) -> list[Mapping[str, Any]]:
+        """Return a message for the items of calls, which come before the calls."""
+        content = "".join(self._textless)
+        self._textless = []
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _message(
+        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
+    ) -> Mapping[str, Any]:
+        """Return a message with each of its texts behind the marker of its items."""
+        content = message.get("content")
+        stretches = [one for turn in turns for one in _stretches_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        pieces: list[str] = []
+        for stretch in stretches:
+            line = self._marker(stretch)
+            if stretch.last.shown and texts:
+                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+            else:
+                self._textless.append(line)
+        return {**message, "content": "".join([*pieces, *texts])}
+
+    def _marker(self, stretch: _Stretch) -> str:
+        """Return the marker of a new record of these items."""
+        ulid = f"{len(self.records):026d}"
+        payload = tuple(carried.item for carried in stretch.items)
+        record = Record(ulid, "", 0, payload, "", stretch.origin)
+        if stretch.last.shown:
+            shown = text_digest(message_text(stretch.last.item))
+            record = replace(record, shown=shown)
+        self.records[ulid] = record
+        return format_marker(record.kind, ulid)
+
+
+def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
+    found: list[_Stretch] = []
+    begun: list[DetailItem] = []
+    for carried in turn.items:
+        begun.append(carried)
+        if carried.shown:
+            found.append(_Stretch(tuple(begun), turn.origin))
+            begun = []
+    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+
+
+def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
+    """Return the text of each shown message; the host joins them with a line feed.
+
+    If a person changed the text so that the places do not fit, it stays in one piece.
+    """
+    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+    texts, rest = list[str](), content
+    for length in lengths[:-1]:
+        if rest[length : length + 1] != "\n":
+            return [content] if content else []
+        texts.append(rest[:length])
+        rest = rest[length + 1 :]
+    return [*texts, rest] if rest else texts
+
+
+def _shown_length(carried: DetailItem) -> int:
+    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
+
+
+def _own_text(carried: DetailItem, text: str) -> str:
+    """Return the model's own text if another one is shown, unless it was edited."""
+    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
+        return message_text(carried.item)
+    return text
+
+
+# ==== owui_chat.code: Code that the API ran, in the host's form.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_host_item(item: Mapping[str, Any]) -> Item:
+    """Return code and its output as the host's own item.
+
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
+    """
+    outputs = content_parts(item.get("outputs"))
+    printed = "".join(str(part.get("logs") or "") for part in outputs)
+    failed = item.get("status") in ("failed", "incomplete")
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+    }
+
+
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
+    """Return code as the page draws it, with its output in a block below.
+
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
+    """
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
+    """Return `text` without the part that the host inserted for stored code.
+
+    None if there is no such part: somebody has deleted the card.
+    """
+    code = code_host_item(item)["code"]
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
+    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    return f"{before}{after}".strip() if found else None
+
+
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """A message that no model wrote: an input message, ready to be sent."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantText:
+    """The text of an assistant's message, as the host returns it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call of an assistant's message; a custom call has an input instead."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMessage:
+    """The result of a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+def parse_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat.
+
+    System messages at the beginning are the instructions, in order; later ones stay in
+    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
+    content that the API does not accept.
+    """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
+    return instructions, stretches
+
+
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+    """Yield the parts of one message after the instructions, in order."""
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield AssistantText(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    """Return a tool's output; an empty one is kept, because its call needs it."""
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    """Return a content part in the API's form."""
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    """Return a picture; both forms keep the address and the detail."""
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    """Return the text of a system or assistant message in any of its forms."""
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A user's message as the row holds it, and the id of the answer to it."""
+
+    message: Mapping[str, Any]
+    answer_id: str
+
+    @property
+    def words(self) -> str:
+        """The text that the user wrote."""
+        content = self.message.get("content")
+        return content if isinstance(content, str) else ""
+
+
+def pair_messages(
+    stretches: Sequence[ChatPart],
+    messages: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> dict[int, Paired]:
+    """Return the stored messages by their places in the chat.
+
+    `messages` are those of the chat's row, by id. The answer to the last one is being
+    written.
+    """
+    places = users_places(stretches)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # the wish for another answer is not stored in the chat
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
+    # Matched from the end, because the host may have left out the oldest messages.
+    return dict(zip(reversed(places), chain, strict=False))
+
+
+def users_places(stretches: Sequence[ChatPart]) -> list[int]:
+    """Return the places of the user's messages."""
+    return [
+        place
+        for place, stretch in enumerate(stretches)
+        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
+    ]
+
+
+def _users_chain(
+    messages: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[Paired]:
+    """Yield the user's messages from `message_id` back to the first."""
+    seen = set[str]()
+    while isinstance(message := messages.get(message_id), Mapping):
+        if message_id in seen:
+            return
+        seen.add(message_id)
+        if message.get("role") == "user":
+            yield Paired(message, answer_id)
+            answer_id = ""
+        else:
+            answer_id = message_id
+        message_id = str(message.get("parentId") or "")
+
+
+# ==== owui_chat.input.history: The input items of a chat's history.
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
+    if _SIGN not in text or "</details>" not in text:
+        return text  # below, only the text before the last end is read, once
+    end = text.rindex("</details>") + len("</details>\n")
+    return _BLOCK.sub("", text[:end]) + text[end:]
+
+
+_RETURNED_TYPES = frozenset(
+    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
+)
+"""The types of a run's items that are sent again, beside hosted items."""
+
+
+def build_input(
+    stretches: Iterable[ChatPart],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
+    """
+    items: list[Item] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
+    for stretch in stretches:
+        if isinstance(stretch, UserMessage):
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else drop_hosted_tool_items(past)
+            items.append(stretch.item)
+            run = []
+        else:
+            run.append(stretch)
+    items += _RunHistory(run, records, reader).items()
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    return [
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    ]
+
+
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
+    """Return the input item for a tool's result; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+class _RunHistory:
+    """The items of one run, combined from the host's parts and the stored items."""
+
+    def __init__(
+        self,
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        records: Mapping[str, Record],
+        reader: Origin | None,
+    ) -> None:
+        self._pieces = [_split(stretch) for stretch in run]
+        self._reader = reader
+        self._records = {
+            piece.ulid: records[piece.ulid]
+            for pieces in self._pieces
+            if isinstance(pieces, list)
+            for piece in pieces
+            if piece.ulid in records
+        }
+        self._waiting = {
+            ulid: [
+                strip_for_replay(item) for item in record.payload if _may_return(item)
+            ]
+            for ulid, record in self._records.items()
+        }
+        self._ulid_of_call = {
+            str(item.get("call_id")): ulid
+            for ulid, record in self._records.items()
+            for item in record.payload
+            if is_call(item)
+        }
+
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        """Remove from the text what the host inserted for `code`; say whether it was
+        there.
+        """
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = remove_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
+    def items(self) -> list[Item]:
+        """Return the items of the run in order."""
+        items: list[Item] = []
+        for stretch in self._pieces:
+            match stretch:
+                case ToolCall():
+                    items += self._call(stretch)
+                case ToolMessage():
+                    items.append(tool_message_item(stretch, items))
+                case _:
+                    for piece in stretch:
+                        items += self._piece(piece)
+        return items
+
+    def _call(self, call: ToolCall) -> list[Item]:
+        """Return a call in its stored bytes, after the items stored before it."""
+        ulid = self._ulid_of_call.get(call.call_id, "")
+        waiting = self._waiting.get(ulid, [])
+        for place, item in enumerate(waiting):
+            if is_call(item) and item.get("call_id") == call.call_id:
+                self._waiting[ulid] = waiting[place + 1 :]
+                return self._allowed(ulid, waiting[: place + 1])
+        return [_call_item(call)]
+
+    def _piece(self, piece: MarkedText) -> list[Item]:
+        """Return the items that a marker names, then the text behind it."""
+        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
+        return [*kept, _message_item(message, piece.text)]
+
+    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+        """Remove items that nobody at this request's server could read.
+
+        A call whose card was deleted stays for now, because it tells which reasoning
+        must be removed with it.
+        """
+        if not items:
+            return []
+        reader = self._reader
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        return [
+            item
+            for item in items
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
+        ]
+
+
+def _call_item(call: ToolCall) -> Item:
+    """Return a call that only the host knows."""
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
+
+
+def _split(
+    stretch: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(stretch, AssistantText):
+        return list(split_at_markers(strip_old_blocks(stretch.text)))
+    return stretch
+
+
+def _may_return(item: Item) -> bool:
+    """Say whether a stored item can be part of a later request."""
+    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
+    return known or has_image(item)
+
+
+def _is_answer(item: Item) -> bool:
+    """Say whether `item` is a model's message; earlier writers stored other kinds."""
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    """Say whether `item` is commentary whose text the host does not return."""
+    return is_commentary(item) and bool(message_text(item))
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    """Return a message in the model's own bytes, unless a person edited it."""
+    part = {"type": "output_text", "text": shown, "annotations": []}
+    if kept is None:
+        return {"type": "message", "role": "assistant", "content": [part]}
+    if message_text(kept).strip() == shown:
+        return kept
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
+    return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"
+
+
 # ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
@@ -5922,527 +6934,6 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
         place = place if isinstance(place, int) else len(text)
         cited[key] = before + strip_tracking_place(text, place)
     return {"type": "url_citation", "url_citation": cited}
-
-
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
-
-
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """A message that no model wrote: an input message, ready to be sent."""
-
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantText:
-    """The text of an assistant's message, as the host returns it."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of an assistant's message; a custom call has an input instead."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
-    """The result of a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    System messages at the beginning are the instructions, in order; later ones stay in
-    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
-    content that the API does not accept.
-    """
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
-    return instructions, stretches
-
-
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return dict(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
-
-
-def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
-
-
-def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A user's message as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """The text that the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def pair_messages(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id. The answer to the last one is being
-    written.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish for another answer is not stored in the chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # Matched from the end, because the host may have left out the oldest messages.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return the places of the user's messages."""
-    return [
-        place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
-    ]
-
-
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
-    """Yield the user's messages from `message_id` back to the first."""
-    seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
-        seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
-            answer_id = ""
-        else:
-            answer_id = message_id
-        message_id = str(message.get("parentId") or "")
-
-
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
-
-# A query has a limit, so that a hostile text is read in linear time.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-_FOREIGN = (
-    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these has no marker; searching for them is cheap."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedText:
-    """A piece of text, and the id in the marker before it.
-
-    `ulid` is empty for text before the first marker, and behind a removed line of
-    another pipe.
-    """
-
-    ulid: str
-    text: str
-
-
-def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it is written to the text, blank lines included."""
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
-
-
-def has_marker(text: str) -> bool:
-    """Say whether `text` holds a marker of any writer."""
-    return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
-
-
-def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`, each with the marker before it.
-
-    White space at the ends of a piece comes from the writer or the host, not from the
-    model: texts of a model that begin or end with white space are stored whole.
-    """
-    if not any(sign in text for sign in _SIGNS):
-        yield MarkedText("", text.strip())
-        return
-    ulid, start = "", 0
-    for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
-        ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
-
-
-def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it."""
-    # Repeated, because a line of another pipe may become a line of its own only now.
-    while has_marker(text):
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
-
-
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
-
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
-    """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
-
-
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return the time of the oldest record in the value of one key; 0 if none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _invalidated(record: Record) -> Record:
-    """Return a record without the items that only their maker can read."""
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
-
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
-_SHORT = 500
-_STAYS = ("__v", "dead")
-
-Values = Mapping[str, Any]
-
-
-def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
-
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _empty_value(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: the oldest first, outputs before items."""
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    """Return an item with a shorter output, or with shorter logs of its code."""
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
@@ -6899,570 +7390,6 @@ def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
-
-
-# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
-
-_FORMAT = "openai-responses-v1"
-_REASONING = "reasoning.encrypted"
-_ITEM = "openai_responses.item"
-_TURN = "openai_responses.turn"
-
-
-@dataclass(frozen=True, slots=True)
-class DetailItem:
-    """An item as it is sent again.
-
-    `shown` is the text that the host has for it, or the length of that text if the
-    item, a message, is stored without its own text. It is empty for an item without
-    text.
-    """
-
-    item: Item
-    shown: str | int = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DetailTurn:
-    """A response as it came back, with its notes."""
-
-    items: tuple[DetailItem, ...]
-    origin: Origin
-    notes: Mapping[str, Any]
-
-
-def write_details(
-    name: str,
-    items: Iterable[tuple[Item, str]],
-    origin: Origin,
-    notes: Mapping[str, Any],
-) -> list[Item]:
-    """Return the entries of a response, from its items and the text shown for each.
-
-    `name` distinguishes the response from others of its message.
-    """
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
-    entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-    ]
-    return [
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
-        for place, entry in enumerate([head, *entries])
-    ]
-
-
-def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
-    """Return the responses that a message of the host carries, in order."""
-    carried = message.get("reasoning_details")
-    entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
-    order = list(dict.fromkeys(entry["turn"] for entry in entries))
-    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
-    groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group)) for _, group in groups]
-
-
-def _entry(item: Item, shown: str) -> Item:
-    if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
-    if not _says_just(item, shown):
-        return {"type": _ITEM, "item": typed, "shown": shown}
-    [part] = content_parts(item["content"])
-    rest = {k: v for k, v in part.items() if k != "text"}
-    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
-
-
-def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
-    parts = content_parts(item.get("content"))
-    whole = bool(shown) and shown == shown.strip()
-    return whole and [part.get("text") for part in parts] == [shown]
-
-
-def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
-    if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
-        return False
-    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
-        return False
-    match entry.get("type"):
-        case "reasoning.encrypted":
-            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
-        case "openai_responses.item":
-            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
-    return entry.get("type") == _TURN
-
-
-def _turn(entries: Sequence[Item]) -> DetailTurn:
-    heads = [entry for entry in entries if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
-    notes = head.get("notes")
-    return DetailTurn(
-        items,
-        read_origin(head.get("origin"), ""),
-        notes if isinstance(notes, Mapping) else {},
-    )
-
-
-def _carried(entry: Item) -> DetailItem:
-    if entry["type"] == _REASONING:
-        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
-    shown = entry.get("shown")
-    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
-
-
-def restore_from_details(
-    messages: Sequence[Mapping[str, Any]],
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading()
-    return reading.marked(messages), reading.records
-
-
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Items of a response up to a message with shown text, or up to the end."""
-
-    items: tuple[DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> DetailItem:
-        return self.items[-1]
-
-
-class _Reading:
-    """Inserts the markers into the messages of one chat."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
-        self._textless: list[str] = []
-
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
-        found: list[Mapping[str, Any]] = []
-        for message in messages:
-            is_message = isinstance(message, Mapping)  # else the reader says so
-            if is_message and message.get("role") == "user":
-                found += self._rest()
-            turns = read_details(message) if is_message else []
-            found.append(self._message(message, turns) if turns else message)
-        return [*found, *self._rest()]
-
-    def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
-        content = "".join(self._textless)
-        self._textless = []
-        return [{"role": "assistant", "content": content}] if content else []
-
-    def _message(
-        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
-    ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
-        content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
-        pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
-            else:
-                self._textless.append(line)
-        return {**message, "content": "".join([*pieces, *texts])}
-
-    def _marker(self, stretch: _Stretch) -> str:
-        """Return the marker of a new record of these items."""
-        ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
-            record = replace(record, shown=shown)
-        self.records[ulid] = record
-        return format_marker(record.kind, ulid)
-
-
-def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
-    begun: list[DetailItem] = []
-    for carried in turn.items:
-        begun.append(carried)
-        if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them with a line feed.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
-    texts, rest = list[str](), content
-    for length in lengths[:-1]:
-        if rest[length : length + 1] != "\n":
-            return [content] if content else []
-        texts.append(rest[:length])
-        rest = rest[length + 1 :]
-    return [*texts, rest] if rest else texts
-
-
-def _shown_length(carried: DetailItem) -> int:
-    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
-
-
-def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
-    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
-        return message_text(carried.item)
-    return text
-
-
-# ==== owui_chat.code: Code that the API ran, in the host's form.
-
-CODE_CARD = "open_webui:code_interpreter"
-
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is code that the API ran."""
-    return item_type(item) == "code_interpreter_call"
-
-
-def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
-    }
-
-
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
-    code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
-
-
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
-
-    None if there is no such part: somebody has deleted the card.
-    """
-    code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
-    return f"{before}{after}".strip() if found else None
-
-
-# ==== owui_chat.input.history: The input items of a chat's history.
-
-_SIGN = "<details type="
-_BLOCK = re.compile(
-    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
-    r"[^<>]*>.*?</details>\n?",
-    re.DOTALL,
-)
-
-
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-_RETURNED_TYPES = frozenset(
-    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
-)
-"""The types of a run's items that are sent again, beside hosted items."""
-
-
-def build_input(
-    stretches: Iterable[ChatPart],
-    records: Mapping[str, Record],
-    reader: Origin | None,
-    *,
-    with_tools: bool = True,
-) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
-    """
-    items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage):
-            past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(stretch.item)
-            run = []
-        else:
-            run.append(stretch)
-    items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
-
-
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
-    call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
-class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
-
-    def __init__(
-        self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
-        records: Mapping[str, Record],
-        reader: Origin | None,
-    ) -> None:
-        self._pieces = [_split(stretch) for stretch in run]
-        self._reader = reader
-        self._records = {
-            piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
-        }
-        self._waiting = {
-            ulid: [
-                strip_for_replay(item) for item in record.payload if _may_return(item)
-            ]
-            for ulid, record in self._records.items()
-        }
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
-            if is_call(item)
-        }
-
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    pieces[place] = replace(piece, text=rest)
-                    return True
-        return False
-
-    def items(self) -> list[Item]:
-        """Return the items of the run in order."""
-        items: list[Item] = []
-        for stretch in self._pieces:
-            match stretch:
-                case ToolCall():
-                    items += self._call(stretch)
-                case ToolMessage():
-                    items.append(tool_message_item(stretch, items))
-                case _:
-                    for piece in stretch:
-                        items += self._piece(piece)
-        return items
-
-    def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
-        return [_call_item(call)]
-
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
-
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
-        return [
-            item
-            for item in items
-            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
-        ]
-
-
-def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
-    kind, key = "function_call", "arguments"
-    if call.is_custom:
-        kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
-
-
-def _split(
-    stretch: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(stretch, AssistantText):
-        return list(split_at_markers(strip_old_blocks(stretch.text)))
-    return stretch
-
-
-def _may_return(item: Item) -> bool:
-    """Say whether a stored item can be part of a later request."""
-    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_image(item)
-
-
-def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
-    return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
-    return is_commentary(item) and bool(message_text(item))
-
-
-def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
-    part = {"type": "output_text", "text": shown, "annotations": []}
-    if kept is None:
-        return {"type": "message", "role": "assistant", "content": [part]}
-    if message_text(kept).strip() == shown:
-        return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
-
-
-# ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
-
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "title_generation": ("title", _TEXT),
-    "tags_generation": ("tags", _TEXTS),
-    "follow_up_generation": ("follow_ups", _TEXTS),
-    "query_generation": ("queries", _TEXTS),
-    "image_prompt_generation": ("prompt", _TEXT),
-    "autocomplete_generation": ("text", _TEXT),
-}
-"""By task: the one key of the answer's JSON object that the host reads, and its schema
-(docs/reference/open-webui.md, "Tasks")."""
-
-
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the quoted chat."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
-
-
-def task_format(
-    task: str, messages: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
-    key, value = _TASK_OBJECTS.get(task, ("", {}))
-    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
-        return None
-    schema = {
-        "type": "object",
-        "properties": {key: value},
-        "required": [key],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
-
-
-def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one if it failed.
-
-    The host would use the text of an error as the title.
-    """
-    message = {"role": "assistant", "content": text}
-    return {
-        "object": "chat.completion",
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-    }
-
-
-def _clean(content: object) -> object:
-    if isinstance(content, str):
-        return strip_markers(content)
-    if not isinstance(content, list):
-        return content
-    return [_clean_part(part) for part in content]
-
-
-def _clean_part(part: object) -> object:
-    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-        return {**part, "text": strip_markers(part["text"])}
-    return part
 
 
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
@@ -8237,7 +8164,106 @@ def _end_of_run(event: RunDone) -> Iterator[Chunk]:
         yield error_chunk(event.ending.sentence)
 
 
-# ==== toolbox.process_handle: Processes that can be ended at any time: while they start, whoever waits for them.
+# ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "title_generation": ("title", _TEXT),
+    "tags_generation": ("tags", _TEXTS),
+    "follow_up_generation": ("follow_ups", _TEXTS),
+    "query_generation": ("queries", _TEXTS),
+    "image_prompt_generation": ("prompt", _TEXT),
+    "autocomplete_generation": ("text", _TEXT),
+}
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
+
+
+def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a task without the markers of the quoted chat."""
+    return [
+        {**message, "content": _clean(message.get("content"))} for message in messages
+    ]
+
+
+def task_format(
+    task: str, messages: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
+
+    An administrator's own prompt may ask for something else, so the key must be in it.
+    """
+    key, value = _TASK_OBJECTS.get(task, ("", {}))
+    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+        return None
+    schema = {
+        "type": "object",
+        "properties": {key: value},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
+
+
+def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; an empty one if it failed.
+
+    The host would use the text of an error as the title.
+    """
+    message = {"role": "assistant", "content": text}
+    return {
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+
+
+def _clean(content: object) -> object:
+    if isinstance(content, str):
+        return strip_markers(content)
+    if not isinstance(content, list):
+        return content
+    return [_clean_part(part) for part in content]
+
+
+def _clean_part(part: object) -> object:
+    if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+        return {**part, "text": strip_markers(part["text"])}
+    return part
+
+
+# ==== toolbox.sandbox.backend: What every sandbox backend provides: a process with limits that can be ended at any time.
+
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxLimits:
+    """The limits of one run; sizes are in bytes.
+
+    `memory` is what all processes of a run hold together, `processes` counts threads
+    as well. The workspace and the folder for temporary files have `disk` each, a
+    single file at most `file`; a workspace keeps `files` files and folders. `output`
+    holds for what is printed, for the result and for a file that is read. `returned`
+    files of a run are handed out. `packages` is the room for installed dependencies.
+
+    A chat's workspace is forgotten when it was not used for `idle_seconds`, or when
+    `chats` others were used since.
+    """
+
+    seconds: float = 30.0
+    memory: int = 512 * MEBIBYTE
+    processes: int = 32
+    disk: int = 64 * MEBIBYTE
+    file: int = 32 * MEBIBYTE
+    files: int = 1_000
+    output: int = 50_000
+    returned_files: int = 10
+    packages: int = 512 * MEBIBYTE
+    concurrency: int = 4
+    idle_seconds: float = 3600.0
+    chats: int = 50
 
 
 class ProcessHandle:
@@ -8285,144 +8311,22 @@ async def start_process(*command: str, **options: Any) -> Process:
         raise
 
 
-# ==== toolbox.bubblewrap_cell: A running bubblewrap, watched through the first process inside.
-
-_BYTES_OF_AN_INODE = 1024
-"""What an empty file costs the kernel; bwrap has no option that limits their number."""
-_WRITABLE = ("work", "tmp", "packages")
-_HELD = ("RssAnon:", "RssShmem:")
-"""What a process holds of memory; the pages of files could be dropped at any time."""
-
-
-class BubblewrapCell:
-    """One run; `told` is where bubblewrap says which process is the first inside."""
-
-    def __init__(self, process: Process, told: int) -> None:
-        """Watch `process`; what `told` says is read when it is needed."""
-        self.process = process
-        self._outer = ProcessHandle(process.pid)
-        self._told = told
-        self._first: int | None = None
-        os.set_blocking(told, False)
-
-    def memory(self) -> int:
-        """Return what the processes hold, with what the kernel needs for empty files.
-
-        Raises PermissionError where the kernel does not let us look.
-        """
-        with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
-            first = self._first_process()
-            if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                return _memory_of_processes(first) + _memory_of_inodes(first)
-        return 0  # not begun, or over
-
-    async def kill(self) -> None:
-        """End the first process; the kernel ends all others in its namespace."""
-        try:
-            signal.pidfd_send_signal(self._first_process(), signal.SIGKILL)
-        except (BlockingIOError, FileNotFoundError, ProcessLookupError):
-            self._outer.kill()  # nothing runs inside yet, or any more
-
-    def close(self) -> None:
-        """Let go of the files through which we watched."""
-        self._outer.close()
-        os.close(self._told)
-        if self._first is not None:
-            os.close(self._first)
-
-    def _first_process(self) -> int:
-        """Return the folder of the first process, opened."""
-        if self._first is None:
-            told = os.read(self._told, 4096)
-            number = json.loads(told)["child-pid"] if told else "none"
-            self._first = os.open(f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY)
-        return self._first
-
-
-def _memory_of_processes(first: int) -> int:
-    """Return the sum over all processes that the sandbox's own `/proc` shows."""
-    processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
-    try:
-        numbers = [name for name in os.listdir(processes) if name.isdigit()]
-        return sum(_memory_of(number, processes) for number in numbers)
-    finally:
-        os.close(processes)
-
-
-def _memory_of(number: str, processes: int) -> int:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        status = os.open(f"{number}/status", os.O_RDONLY, dir_fd=processes)
-        with open(status, encoding="utf-8", errors="replace") as lines:
-            sizes = [line.split()[1] for line in lines if line.startswith(_HELD)]
-        return 1024 * sum(map(int, sizes))
-    return 0  # it has just ended
-
-
-def _memory_of_inodes(first: int) -> int:
-    """Return what the kernel needs for the files, whatever is in them."""
-    number = 0
-    for name in _WRITABLE:
-        with suppress(FileNotFoundError):
-            folder = os.open(f"root/{name}", os.O_PATH, dir_fd=first)
-            try:
-                filesystem = os.fstatvfs(folder)
-            finally:
-                os.close(folder)
-            number += filesystem.f_files - filesystem.f_ffree
-    return number * _BYTES_OF_AN_INODE
-
-
-# ==== toolbox.sandbox_limits: How much a run in the sandbox may take.
-
-MEBIBYTE = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
-    """The limits of one run; sizes are in bytes.
-
-    `memory` is what all processes of a run hold together, `processes` counts threads
-    as well. The workspace and the folder for temporary files have `disk` each, a
-    single file at most `file`; a workspace keeps `files` files and folders. `output`
-    holds for what is printed, for the result and for a file that is read. `returned`
-    files of a run are handed out. `packages` is the room for installed dependencies.
-
-    A chat's workspace is forgotten when it was not used for `idle_seconds`, or when
-    `chats` others were used since.
-    """
-
-    seconds: float = 30.0
-    memory: int = 512 * MEBIBYTE
-    processes: int = 32
-    disk: int = 64 * MEBIBYTE
-    file: int = 32 * MEBIBYTE
-    files: int = 1_000
-    output: int = 50_000
-    returned: int = 10
-    packages: int = 512 * MEBIBYTE
-    at_once: int = 4
-    idle_seconds: float = 3600.0
-    chats: int = 50
-
-
-# ==== toolbox.cells: The place where one run is shut in, as every backend offers it.
-
-NOBODY = 65534
+NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
-RUN_VARIABLES = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """The environment of a run; libraries of numbers would start a thread per core."""
 
 
-class SandboxMissing(Exception):
+class SandboxUnavailable(Exception):
     """A sandbox cannot be had here; the text says why, for an administrator."""
 
 
-class Cell(Protocol):
+class SandboxProcess(Protocol):
     """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: Process
 
-    def memory(self) -> int:
+    def measure_memory(self) -> int:
         """Return the bytes that its processes hold, where nothing else limits them."""
 
     async def kill(self) -> None:
@@ -8439,13 +8343,13 @@ class SandboxBackend(Protocol):
     def name(self) -> str:
         """What an administrator calls it."""
 
-    async def open_cell(self, program: str, limits: SandboxLimits) -> Cell:
-        """Start a program in a cell of its own; raises SandboxMissing."""
+    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
+        """Start a program in a cell of its own; raises SandboxUnavailable."""
 
 
-# ==== toolbox.seccomp: What sandboxed code may not ask of the kernel, as a filter for it.
+# ==== toolbox.sandbox.seccomp: What sandboxed code may not ask of the kernel, as a filter for it.
 
-_CALLS = {
+_REFUSED_CALLS = {
     "x86_64": {
         "shmget": 29,
         "socket": 41,
@@ -8490,62 +8394,157 @@ _CALLS = {
 """The numbers of the calls that are refused; `socket` only for what reaches outside."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
-_SECOND_NUMBERS = 0x40000000
+_X32_CALL_BIT = 0x40000000
 """x86_64 has every call a second time from here on."""
-_UNIX = 1
+_UNIX_SOCKETS = 1
 
 # linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
 _LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in seccomp_data
-_KILL, _REFUSE, _LET_PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+_CALL_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET = (
+    0,
+    4,
+    16,
+)  # offsets in seccomp_data
+_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
 
-def filter_program(machine: str) -> bytes | None:
+def build_seccomp_filter(machine: str) -> bytes | None:
     """Return the filter for a machine as `uname` calls it; None where none is known."""
-    calls = _CALLS.get(machine)
+    calls = _REFUSED_CALLS.get(machine)
     if calls is None:
         return None
-    refuse = _instruction(_RETURN, _REFUSE)
+    refuse = _encode_instruction(_RETURN, _REFUSE)
     steps = [
-        _instruction(_LOAD, _ARCHITECTURE),
-        _instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
-        _instruction(_RETURN, _KILL),  # another machine's calls have other numbers
-        _instruction(_LOAD, _NUMBER),
-        _instruction(_IF_AT_LEAST, _SECOND_NUMBERS, skip_unless=1),
+        _encode_instruction(_LOAD, _ARCHITECTURE_OFFSET),
+        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
+        _encode_instruction(
+            _RETURN, _KILL
+        ),  # another machine's calls have other numbers
+        _encode_instruction(_LOAD, _CALL_NUMBER_OFFSET),
+        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
         refuse,
     ]
     for name, number in calls.items():
         if name != "socket":
-            steps += [_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
     steps += [
-        _instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
-        _instruction(_LOAD, _FIRST_ARGUMENT),
-        _instruction(_IF_EQUAL, _UNIX, skip_if=1),
+        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
+        _encode_instruction(_LOAD, _FIRST_ARGUMENT_OFFSET),
+        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
         refuse,
-        _instruction(_RETURN, _LET_PASS),
+        _encode_instruction(_RETURN, _PASS),
     ]
     return b"".join(steps)
 
 
-def _instruction(
+def _encode_instruction(
     code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
 ) -> bytes:
     """Return one `struct sock_filter`."""
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
-# ==== toolbox.bubblewrap: Cells made by bubblewrap: empty namespaces around a bare Python.
+# ==== toolbox.sandbox.bubblewrap: The bubblewrap backend: empty namespaces around a Python interpreter.
 
-_NAMESPACES = (
+_INODE_BYTES = 1024
+"""What an empty file costs the kernel; bwrap has no option that limits their number."""
+_WRITABLE_FOLDERS = ("work", "tmp", "packages")
+_MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
+"""What a process holds of memory; the pages of files could be dropped at any time."""
+
+
+class BubblewrapProcess:
+    """One run; `told` is where bubblewrap says which process is the first inside."""
+
+    def __init__(self, process: Process, told: int) -> None:
+        """Watch `process`; what `told` says is read when it is needed."""
+        self.process = process
+        self._bwrap_process = ProcessHandle(process.pid)
+        self._info_descriptor = told
+        self._first_descriptor: int | None = None
+        os.set_blocking(told, False)
+
+    def measure_memory(self) -> int:
+        """Return what the processes hold, with what the kernel needs for empty files.
+
+        Raises PermissionError where the kernel does not let us look.
+        """
+        with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
+            first = self._open_first_process()
+            if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
+                return _sum_process_memory(first) + _estimate_inode_memory(first)
+        return 0  # not begun, or over
+
+    async def kill(self) -> None:
+        """End the first process; the kernel ends all others in its namespace."""
+        try:
+            signal.pidfd_send_signal(self._open_first_process(), signal.SIGKILL)
+        except (BlockingIOError, FileNotFoundError, ProcessLookupError):
+            self._bwrap_process.kill()  # nothing runs inside yet, or any more
+
+    def close(self) -> None:
+        """Let go of the files through which we watched."""
+        self._bwrap_process.close()
+        os.close(self._info_descriptor)
+        if self._first_descriptor is not None:
+            os.close(self._first_descriptor)
+
+    def _open_first_process(self) -> int:
+        """Return the folder of the first process, opened."""
+        if self._first_descriptor is None:
+            told = os.read(self._info_descriptor, 4096)
+            number = json.loads(told)["child-pid"] if told else "none"
+            self._first_descriptor = os.open(
+                f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
+            )
+        return self._first_descriptor
+
+
+def _sum_process_memory(first: int) -> int:
+    """Return the sum over all processes that the sandbox's own `/proc` shows."""
+    processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
+    try:
+        numbers = [name for name in os.listdir(processes) if name.isdigit()]
+        return sum(_read_process_memory(number, processes) for number in numbers)
+    finally:
+        os.close(processes)
+
+
+def _read_process_memory(number: str, processes: int) -> int:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        status = os.open(f"{number}/status", os.O_RDONLY, dir_fd=processes)
+        with open(status, encoding="utf-8", errors="replace") as lines:
+            sizes = [
+                line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)
+            ]
+        return 1024 * sum(map(int, sizes))
+    return 0  # it has just ended
+
+
+def _estimate_inode_memory(first: int) -> int:
+    """Return what the kernel needs for the files, whatever is in them."""
+    number = 0
+    for name in _WRITABLE_FOLDERS:
+        with suppress(FileNotFoundError):
+            folder = os.open(f"root/{name}", os.O_PATH, dir_fd=first)
+            try:
+                filesystem = os.fstatvfs(folder)
+            finally:
+                os.close(folder)
+            number += filesystem.f_files - filesystem.f_ffree
+    return number * _INODE_BYTES
+
+
+_ISOLATION_OPTIONS = (
     "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
     "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
     "--symlink /proc/self/fd /dev/fd --symlink /tmp /dev/shm"
 )
 _DEVICES = ("null", "zero", "random", "urandom")
-_READABLE = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
+_READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 
 
-class Bubblewrap:
+class BubblewrapBackend:
     """Makes cells in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
@@ -8554,11 +8553,14 @@ class Bubblewrap:
         self._python = python
         self._wheels = wheels
 
-    async def open_cell(self, program: str, limits: SandboxLimits) -> BubblewrapCell:
-        """Start a program in a cell of its own; raises SandboxMissing."""
-        command = [_installed(), *self._options(limits)]
-        user = NOBODY if os.geteuid() == 0 else None
-        with _filter(platform.machine()) as rules, _pipe_ends() as (told, telling):
+    async def start(self, program: str, limits: SandboxLimits) -> BubblewrapProcess:
+        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        command = [_find_bwrap(), *self._options(limits)]
+        user = NOBODY_UID if os.geteuid() == 0 else None
+        with (
+            _open_seccomp_filter(platform.machine()) as rules,
+            _open_pipe() as (told, telling),
+        ):
             command += ["--seccomp", str(rules), "--info-fd", str(telling)]
             process = await start_process(
                 *(*command, str(self._python), "-I", "-c", program),
@@ -8571,16 +8573,16 @@ class Bubblewrap:
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            return BubblewrapCell(process, os.dup(told))
+            return BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         """Yield what is in the sandbox; the last rule leaves its root read only."""
-        yield from _NAMESPACES.split()
+        yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
-        for path in _READABLE:
+        for path in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", path, path)
-        yield from _libraries()
+        yield from _library_options()
         prefix = self._python.parent.parent
         if prefix != Path("/usr"):
             yield from ("--ro-bind", f"{prefix}/lib", f"{prefix}/lib")
@@ -8590,12 +8592,12 @@ class Bubblewrap:
         if self._wheels:
             yield from ("--ro-bind", self._wheels, "/wheels")
             yield from ("--size", str(limits.packages), "--tmpfs", "/packages")
-        for name, value in RUN_VARIABLES.items():
+        for name, value in RUN_ENVIRONMENT.items():
             yield from ("--setenv", name, value)
         yield from ("--chdir", "/work", "--remount-ro", "/")
 
 
-def interpreters() -> list[Path]:
+def find_interpreters() -> list[Path]:
     """Return which interpreters a run could use: the server's own, the system's.
 
     The server's may lie in somebody's home, where nobody else can reach it.
@@ -8606,17 +8608,19 @@ def interpreters() -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in found if path.exists()))
 
 
-def _installed() -> str:
+def _find_bwrap() -> str:
     """Return where bubblewrap is."""
     path = shutil.which("bwrap")
     if path is None:
-        raise SandboxMissing("bwrap is not installed")
+        raise SandboxUnavailable("bwrap is not installed")
     if os.stat(path).st_mode & stat.S_ISUID:
-        raise SandboxMissing("bwrap is setuid root, and so more than it needs to be")
+        raise SandboxUnavailable(
+            "bwrap is setuid root, and so more than it needs to be"
+        )
     return path
 
 
-def _libraries() -> Iterator[str]:
+def _library_options() -> Iterator[str]:
     """Yield the rules for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
@@ -8626,7 +8630,7 @@ def _libraries() -> Iterator[str]:
 
 
 @contextmanager
-def _pipe_ends() -> Iterator[tuple[int, int]]:
+def _open_pipe() -> Iterator[tuple[int, int]]:
     """Lend the two ends of a pipe."""
     ends = os.pipe()
     try:
@@ -8637,11 +8641,11 @@ def _pipe_ends() -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def _filter(machine: str) -> Iterator[int]:
+def _open_seccomp_filter(machine: str) -> Iterator[int]:
     """Lend a file from which bubblewrap can read the filter of system calls."""
-    program = filter_program(machine)
+    program = build_seccomp_filter(machine)
     if program is None:
-        raise SandboxMissing(f"no filter of system calls is known for {machine}")
+        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
     reading, writing = os.pipe()
     try:
         os.write(writing, program)  # it fits into a pipe
@@ -8651,39 +8655,42 @@ def _filter(machine: str) -> Iterator[int]:
         os.close(reading)
 
 
-# ==== toolbox.containers: Cells made by a daemon for containers: Docker, or Podman.
+# ==== toolbox.sandbox.containers: Cells made by a daemon for containers: Docker, or Podman.
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 """What the client needs to find its daemon; none of it goes into the container."""
-_ENDING_SECONDS = 1.0
-_CLOSED = (
+_CLIENT_EXIT_SECONDS = 1.0
+_ISOLATED_RUN = (
     "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
     "--security-opt no-new-privileges --ipc none --log-driver none --hostname sandbox "
     "--workdir /work"
 )
 
 
-class ContainerCell:
+class ContainerProcess:
     """One container; its memory is limited by the daemon."""
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
         """Wrap the client's process; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
-        self._remove = remove
+        self._remove_command = remove
 
-    def memory(self) -> int:
+    def measure_memory(self) -> int:
         """Return nothing: the daemon counts."""
         return 0
 
     async def kill(self) -> None:
         """End the container, which its client alone would leave running."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
-            async with asyncio.timeout(_ENDING_SECONDS):
+            async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
         if self.process.returncode is None:
             removing = await start_process(
-                *self._remove, stdout=DEVNULL, stderr=DEVNULL, env=_client_variables()
+                *self._remove_command,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                env=_client_environment(),
             )
             await removing.wait()
         self._client.kill()
@@ -8693,7 +8700,7 @@ class ContainerCell:
         self._client.close()
 
 
-class Containers:
+class ContainerBackend:
     """Makes cells with a client for containers, `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, wheels: str = "") -> None:
@@ -8702,21 +8709,21 @@ class Containers:
         self._image = image
         self._wheels = wheels
 
-    async def open_cell(self, program: str, limits: SandboxLimits) -> ContainerCell:
-        """Start a program in a container of its own; raises SandboxMissing."""
+    async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
+        """Start a program in a container of its own; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
-            raise SandboxMissing(f"{self.name} is not installed")
+            raise SandboxUnavailable(f"{self.name} is not installed")
         name = f"sandbox-{token_hex(8)}"
-        command = [path, *_CLOSED.split(), "--name", name, *self._options(limits)]
+        command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
         process = await start_process(
             *(*command, self._image, "python3", "-I", "-c", program),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env=_client_variables(),
+            env=_client_environment(),
         )
-        return ContainerCell(process, (path, "rm", "--force", name))
+        return ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         """Yield the limits; what lies in a tmpfs counts as memory here."""
@@ -8725,26 +8732,29 @@ class Containers:
             rooms["/packages"] = limits.packages
             yield from ("--volume", f"{self._wheels}:/wheels:ro")
         memory = limits.memory + sum(rooms.values())
-        yield from ("--user", f"{NOBODY}:{NOBODY}")
+        yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
         yield from ("--pids-limit", str(limits.processes + 1))
         yield from ("--memory", str(memory), "--memory-swap", str(memory))
         for path, size in rooms.items():
             options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            yield from ("--tmpfs", f"{path}:{options},uid={NOBODY},gid={NOBODY}")
-        for name, value in RUN_VARIABLES.items():
+            yield from (
+                "--tmpfs",
+                f"{path}:{options},uid={NOBODY_UID},gid={NOBODY_UID}",
+            )
+        for name, value in RUN_ENVIRONMENT.items():
             yield from ("--env", f"{name}={value}")
         if self.name == "podman":  # it would hand the server's proxies on
             yield "--http-proxy=false"
 
 
-def _client_variables() -> dict[str, str]:
+def _client_environment() -> dict[str, str]:
     names = (name for name in _CLIENT_VARIABLES if name in os.environ)
     return {name: os.environ[name] for name in names}
 
 
-# ==== toolbox.inside_archive: The part of the sandboxed program that lays the workspace out, then packs it.
+# ==== toolbox.sandbox.program_files: Source text of the sandboxed program, first half: the workspace archive and file operations.
 
-INSIDE_ARCHIVE = r'''
+ARCHIVE_SOURCE = r'''
 """What a run does inside the sandbox; nobody trusts what it answers."""
 
 import _ast
@@ -8874,9 +8884,102 @@ def line_of(value: object) -> bytes:
 '''
 
 
-# ==== toolbox.inside_code: The part of the sandboxed program that runs code in a process of its own.
+FILES_SOURCE = r'''
 
-INSIDE_CODE = r'''
+def inside(path: str, follow: bool = True) -> str:
+    """Return where a path of the workspace leads; refuse what leads out of it."""
+    if "\0" in path:
+        raise Refused("A path has no zero bytes.")
+    place = os.path.normpath(os.path.join(WORK, path))
+    if follow:
+        real = os.path.realpath(place)
+    else:  # the link itself is meant
+        folder, name = os.path.split(place)
+        real = os.path.join(os.path.realpath(folder), name)
+    if os.path.commonpath((WORK, real)) != WORK:
+        raise Refused(f"{path!r} is not in the workspace.")
+    return real
+
+
+def kind_of(mode: int) -> str:
+    """Return what people call an entry of a folder."""
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
+    return kinds.get(stat.S_IFMT(mode), "other")
+
+
+def list_folder(request: dict) -> dict:
+    """Tell what a folder holds."""
+    with os.scandir(inside(request["path"])) as entries:
+        found = sorted(entries, key=lambda one: one.name)
+    listed = []
+    for entry in found[: request["limits"]["files"]]:
+        status = entry.stat(follow_symlinks=False)
+        kind = kind_of(status.st_mode)
+        size = {"size": status.st_size} if kind == "file" else {}
+        listed.append(dict(name=entry.name, kind=kind, **size))
+    return {"listed": listed, "more": len(found) - len(listed)}
+
+
+def read_file(request: dict) -> dict:
+    """Tell the text of a file; anything but text comes back as a file."""
+    limit = request["limits"]["output"]
+    place = inside(request["path"])
+    with open(place, "rb") as file:  # a FIFO would block, but none was kept
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(limit)
+    whole = size <= limit
+    try:
+        text = content.decode("utf-8", "strict" if whole else "ignore")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        return {"given": os.path.relpath(place, WORK), "size": size}
+    return {"text": text, "whole": whole, "size": size}
+
+
+def write_file(request: dict) -> dict:
+    """Write a text, in the place of what was there."""
+    place = inside(request["path"])
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    content = request["content"].encode("utf-8", "replace")
+    with open(place, "wb") as file:
+        file.write(content)
+    return {"done": f"Wrote {len(content)} bytes."}
+
+
+def make_folder(request: dict) -> dict:
+    """Make a folder, with those above it."""
+    os.makedirs(inside(request["path"]), exist_ok=True)
+    return {"done": "The folder is there."}
+
+
+def remove(request: dict) -> dict:
+    """Remove a file, a link, or a folder with all that it holds."""
+    place = inside(request["path"], follow=False)
+    if place == WORK:
+        raise Refused("The workspace itself stays; name what is in it.")
+    if os.path.isdir(place) and not os.path.islink(place):
+        remove_folder(place)
+    else:
+        os.remove(place)
+    return {"done": "Removed."}
+
+
+def remove_folder(folder: str) -> None:
+    """Remove a folder from its leaves on; links are not followed."""
+    for place, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            os.remove(os.path.join(place, name))
+        for name in folders:
+            inner = os.path.join(place, name)
+            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
+    os.rmdir(folder)
+'''
+
+
+# ==== toolbox.sandbox.program: Source text of the sandboxed program, second half: running code, and the main function.
+
+_CODE_SOURCE = r'''
 
 class Watched:
     """A child process of ours with what it says: output, complaints, result."""
@@ -9047,104 +9150,7 @@ def tell(value: object, result: int, limit: int) -> None:
 '''
 
 
-# ==== toolbox.inside_files: The part of the sandboxed program that works on the files of the workspace.
-
-INSIDE_FILES = r'''
-
-def inside(path: str, follow: bool = True) -> str:
-    """Return where a path of the workspace leads; refuse what leads out of it."""
-    if "\0" in path:
-        raise Refused("A path has no zero bytes.")
-    place = os.path.normpath(os.path.join(WORK, path))
-    if follow:
-        real = os.path.realpath(place)
-    else:  # the link itself is meant
-        folder, name = os.path.split(place)
-        real = os.path.join(os.path.realpath(folder), name)
-    if os.path.commonpath((WORK, real)) != WORK:
-        raise Refused(f"{path!r} is not in the workspace.")
-    return real
-
-
-def kind_of(mode: int) -> str:
-    """Return what people call an entry of a folder."""
-    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
-    return kinds.get(stat.S_IFMT(mode), "other")
-
-
-def list_folder(request: dict) -> dict:
-    """Tell what a folder holds."""
-    with os.scandir(inside(request["path"])) as entries:
-        found = sorted(entries, key=lambda one: one.name)
-    listed = []
-    for entry in found[: request["limits"]["files"]]:
-        status = entry.stat(follow_symlinks=False)
-        kind = kind_of(status.st_mode)
-        size = {"size": status.st_size} if kind == "file" else {}
-        listed.append(dict(name=entry.name, kind=kind, **size))
-    return {"listed": listed, "more": len(found) - len(listed)}
-
-
-def read_file(request: dict) -> dict:
-    """Tell the text of a file; anything but text comes back as a file."""
-    limit = request["limits"]["output"]
-    place = inside(request["path"])
-    with open(place, "rb") as file:  # a FIFO would block, but none was kept
-        size = os.fstat(file.fileno()).st_size
-        content = file.read(limit)
-    whole = size <= limit
-    try:
-        text = content.decode("utf-8", "strict" if whole else "ignore")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        return {"given": os.path.relpath(place, WORK), "size": size}
-    return {"text": text, "whole": whole, "size": size}
-
-
-def write_file(request: dict) -> dict:
-    """Write a text, in the place of what was there."""
-    place = inside(request["path"])
-    os.makedirs(os.path.dirname(place), exist_ok=True)
-    content = request["content"].encode("utf-8", "replace")
-    with open(place, "wb") as file:
-        file.write(content)
-    return {"done": f"Wrote {len(content)} bytes."}
-
-
-def make_folder(request: dict) -> dict:
-    """Make a folder, with those above it."""
-    os.makedirs(inside(request["path"]), exist_ok=True)
-    return {"done": "The folder is there."}
-
-
-def remove(request: dict) -> dict:
-    """Remove a file, a link, or a folder with all that it holds."""
-    place = inside(request["path"], follow=False)
-    if place == WORK:
-        raise Refused("The workspace itself stays; name what is in it.")
-    if os.path.isdir(place) and not os.path.islink(place):
-        remove_folder(place)
-    else:
-        os.remove(place)
-    return {"done": "Removed."}
-
-
-def remove_folder(folder: str) -> None:
-    """Remove a folder from its leaves on; links are not followed."""
-    for place, folders, files in os.walk(folder, topdown=False):
-        for name in files:
-            os.remove(os.path.join(place, name))
-        for name in folders:
-            inner = os.path.join(place, name)
-            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
-    os.rmdir(folder)
-'''
-
-
-# ==== toolbox.inside: The program that runs in the sandbox, whole.
-
-_INSIDE_START = r'''
+_MAIN_SOURCE = r'''
 
 def confine(limits: dict) -> None:
     """Take the limits of one process, for us and for all that we start."""
@@ -9256,22 +9262,22 @@ if __name__ == "__main__":
     os._exit(main())  # there is nothing to tidy up
 '''
 
-INSIDE = (INSIDE_ARCHIVE + INSIDE_FILES + INSIDE_CODE + _INSIDE_START).lstrip()
+SANDBOX_PROGRAM = (ARCHIVE_SOURCE + FILES_SOURCE + _CODE_SOURCE + _MAIN_SOURCE).lstrip()
 """What `python -c` runs."""
 
 
-# ==== toolbox.replies: What came out of a sandbox, read with distrust.
+# ==== toolbox.sandbox.runs: One run in the sandbox: send the request, watch memory and time, read the reply.
 
-_JSON_CHARACTER = 12
+_MAX_JSON_CHARACTER_BYTES = 12
 """The bytes of JSON that one character may take, as a pair of surrogates."""
 
 
-class SandboxSilent(Exception):
+class SandboxReplyMissing(Exception):
     """The sandbox ended without an answer that can be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart:
+class FileSlice:
     """A part of a file that belongs to a run: a file that the code wrote."""
 
     name: str
@@ -9285,53 +9291,51 @@ class SandboxReply:
 
     answer: Mapping[str, Any]
     archive: int | None
-    changed: tuple[FilePart, ...] = ()
+    changed: tuple[FileSlice, ...] = ()
 
 
-def longest_reply(limits: SandboxLimits) -> int:
+def max_reply_bytes(limits: SandboxLimits) -> int:
     """Return how many bytes an honest answer has at most, with the workspace."""
-    return _longest_line(limits) + limits.disk + 16 * MEBIBYTE
+    return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
 
 
-def _longest_line(limits: SandboxLimits) -> int:
-    return 3 * _JSON_CHARACTER * limits.output + 4 * MEBIBYTE
+def _max_line_bytes(limits: SandboxLimits) -> int:
+    return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
 def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
-    """Return the answer that a file holds; raises SandboxSilent."""
+    """Return the answer that a file holds; raises SandboxReplyMissing."""
     with path.open("rb") as file:
         try:
-            answer = json.loads(file.readline(_longest_line(limits)))
+            answer = json.loads(file.readline(_max_line_bytes(limits)))
         except (ValueError, RecursionError):
-            raise SandboxSilent from None
+            raise SandboxReplyMissing from None
         if not isinstance(answer, dict):
-            raise SandboxSilent
+            raise SandboxReplyMissing
         archive = file.tell()
         has_archive = bool(file.readline())
         begin, end = file.tell(), path.stat().st_size
-    changed = tuple(_slices(answer.get("changed"), begin, end))
+    changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
     return SandboxReply(answer, archive if has_archive else None, changed)
 
 
-def _slices(changed: object, begin: int, end: int) -> Iterator[FilePart]:
+def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
     """Yield the files that lie between `begin` and `end`."""
     for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
                 if offset >= 0 and size >= 0 and begin + offset + size <= end:
-                    yield FilePart(name, begin + offset, size)
+                    yield FileSlice(name, begin + offset, size)
 
 
-# ==== toolbox.conversations: One request to a sandbox: told, watched, answered or stopped.
-
-_ANSWER_SECONDS = 10.0
+_REPLY_GRACE_SECONDS = 10.0
 """The sandbox stops the code by itself, then answers; after this we do not wait."""
-_WATCH_SECONDS = 0.05
+_MEMORY_CHECK_SECONDS = 0.05
 """How often the memory is read: what two cores can fill in that time goes beyond."""
-_READ_AT_ONCE = 256 * 1024
-_COMPLAINT = 2_000
+_READ_BYTES = 256 * 1024
+_STDERR_BYTES = 2_000
 
-_STOP_REASONS = {
+_STOP_CAUSES = {
     "memory": "its processes and files held more than {0.memory} bytes of memory",
     "seconds": "it did not end within {0.seconds:g} s",
     "reply": "it wrote more than fits into the workspace",
@@ -9344,7 +9348,7 @@ class RunStopped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptArchive:
+class WorkspaceArchive:
     """A workspace that was kept: where in which file it begins."""
 
     path: Path
@@ -9358,119 +9362,121 @@ class Sandbox:
         """Open nothing yet."""
         self.backend = backend
         self._limits = limits
-        self._cells: set[Cell] = set()
+        self._processes: set[SandboxProcess] = set()
         self._is_stopped = False
 
-    async def ask(
-        self, request: Mapping[str, Any], archive: KeptArchive | None, spool: Path
+    async def run(
+        self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
         """Return the answer, for which `spool` is filled.
 
-        Raises RunStopped, SandboxSilent, or SandboxMissing. However it ends, nothing of
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. However it ends, nothing of
         the run is left.
         """
         line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
-        cell = await self.backend.open_cell(INSIDE, self._limits)
-        self._cells.add(cell)
-        talk = _Talk(cell, self._limits)
+        cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
+        self._processes.add(cell)
+        talk = _SandboxRun(cell, self._limits)
         try:
             if self._is_stopped:
-                raise SandboxSilent("it was closed")
-            await talk.listen(line, archive, spool)
+                raise SandboxReplyMissing("it was closed")
+            await talk.communicate(line, archive, spool)
         finally:
-            self._cells.discard(cell)
+            self._processes.discard(cell)
             await talk.end()
         try:
             return read_reply(spool, self._limits)
-        except SandboxSilent:
-            raise SandboxSilent(talk.complaint()) from None
+        except SandboxReplyMissing:
+            raise SandboxReplyMissing(talk.stderr_text()) from None
 
     async def stop(self) -> None:
         """End all that runs or begins; whoever waits is told that it was silent."""
         self._is_stopped = True
-        while self._cells:  # those in here are open, and hold what they are killed by
-            await self._cells.pop().kill()
+        while (
+            self._processes
+        ):  # those in here are open, and hold what they are killed by
+            await self._processes.pop().kill()
 
 
-class _Talk:
+class _SandboxRun:
     """What is under way between us and one cell."""
 
-    def __init__(self, cell: Cell, limits: SandboxLimits) -> None:
+    def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
         process = cell.process
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        self._cell, self._limits = cell, limits
+        self._process, self._limits = cell, limits
         self._stdin, self._stdout = process.stdin, process.stdout
         self._stderr = process.stderr
-        self._complaint = b""
+        self._stderr_text = b""
         self._tasks: list[Task[None]] = []
-        self._complaining: Task[None] | None = None
+        self._stderr_task: Task[None] | None = None
 
-    async def listen(
-        self, line: bytes, archive: KeptArchive | None, spool: Path
+    async def communicate(
+        self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
         """Tell the request, watch until the answer is whole; raises RunStopped."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._limits.seconds + _ANSWER_SECONDS
-        answering = asyncio.create_task(self._receive(spool))
-        telling = asyncio.create_task(_tell_request(self._stdin, line, archive))
+        deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
+        answering = asyncio.create_task(self._read_stdout(spool))
+        telling = asyncio.create_task(_send_request(self._stdin, line, archive))
         self._tasks = [answering, telling]
-        self._complaining = asyncio.create_task(self._hear_complaints())
-        while not (await asyncio.wait({answering}, timeout=_WATCH_SECONDS))[0]:
+        self._stderr_task = asyncio.create_task(self._read_stderr())
+        while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
             if loop.time() > deadline:
-                raise self._stopped("seconds")
-            if self._memory() > self._limits.memory:
-                raise self._stopped("memory")
+                raise self._stop_error("seconds")
+            if self._measure_memory() > self._limits.memory:
+                raise self._stop_error("memory")
         answering.result()
 
-    def _memory(self) -> int:
+    def _measure_memory(self) -> int:
         try:
-            return self._cell.memory()
+            return self._process.measure_memory()
         except PermissionError:
-            raise self._stopped("unwatched") from None
+            raise self._stop_error("unwatched") from None
 
-    async def _receive(self, spool: Path) -> None:
-        left = longest_reply(self._limits)
+    async def _read_stdout(self, spool: Path) -> None:
+        left = max_reply_bytes(self._limits)
         with spool.open("wb") as file:
-            while piece := await self._stdout.read(_READ_AT_ONCE):
+            while piece := await self._stdout.read(_READ_BYTES):
                 left -= file.write(piece)
                 if left < 0:
-                    raise self._stopped("reply")
+                    raise self._stop_error("reply")
 
-    async def _hear_complaints(self) -> None:
+    async def _read_stderr(self) -> None:
         """Keep the first words of the sandbox's own complaints; it waits with the rest."""
-        while len(self._complaint) < _COMPLAINT:
-            if not (piece := await self._stderr.read(_COMPLAINT)):
+        while len(self._stderr_text) < _STDERR_BYTES:
+            if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
-            self._complaint += piece
+            self._stderr_text += piece
 
-    def _stopped(self, reason: str) -> RunStopped:
-        return RunStopped(_STOP_REASONS[reason].format(self._limits))
+    def _stop_error(self, reason: str) -> RunStopped:
+        return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
         """End the cell, and wait until it is gone."""
         try:
-            await self._cell.kill()
+            await self._process.kill()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._stdin.close()
-            if self._complaining is not None:
-                await self._complaining  # there may be a word that we have not read
+            if self._stderr_task is not None:
+                await self._stderr_task  # there may be a word that we have not read
             # The process counts as ended only when its pipes are empty.
             await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
-            await self._cell.process.wait()
+            await self._process.process.wait()
         finally:
-            self._cell.close()
+            self._process.close()
 
-    def complaint(self) -> str:
+    def stderr_text(self) -> str:
         """Return what the sandbox said of itself, for the log."""
-        return self._complaint.decode("utf-8", "replace").strip()
+        return self._stderr_text.decode("utf-8", "replace").strip()
 
 
-async def _tell_request(
-    stdin: StreamWriter, line: bytes, archive: KeptArchive | None
+async def _send_request(
+    stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
     """Write the request, then the workspace."""
     with suppress(ConnectionError):  # it ended without listening
@@ -9478,7 +9484,7 @@ async def _tell_request(
         if archive is not None:
             with archive.path.open("rb") as file:
                 file.seek(archive.start)
-                while piece := file.read(_READ_AT_ONCE):
+                while piece := file.read(_READ_BYTES):
                     stdin.write(piece)
                     await stdin.drain()
         await stdin.drain()
@@ -9487,13 +9493,11 @@ async def _tell_request(
 
 async def _drain(stream: StreamReader) -> None:
     """Throw away what was written before the end."""
-    while await stream.read(_READ_AT_ONCE):
+    while await stream.read(_READ_BYTES):
         pass
 
 
-# ==== toolbox.probing: The first backend that keeps what it promises, found by trying each.
-
-_CONFINED = {
+_EXPECTED_CONFINEMENT = {
     "capabilities": 0,
     "no_new_privileges": "1",
     "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
@@ -9505,40 +9509,46 @@ _CONFINED = {
 async def find_sandbox(
     backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
 ) -> Sandbox:
-    """Return a sandbox that was tried; raises SandboxMissing with all reasons."""
+    """Return a sandbox that was tried; raises SandboxUnavailable with all reasons."""
     reasons = []
     for backend in backends:
         sandbox = Sandbox(backend, limits)
         try:
-            await _try(sandbox, spool)
+            await _check_confinement(sandbox, spool)
             return sandbox
-        except SandboxMissing as missing:
+        except SandboxUnavailable as missing:
             reasons.append(f"{backend.name}: {missing}")
-    raise SandboxMissing("; ".join(reasons))
+    raise SandboxUnavailable("; ".join(reasons))
 
 
-async def _try(sandbox: Sandbox, spool: Path) -> None:
-    """Raise SandboxMissing unless a run is confined as it must be."""
+async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
+    """Raise SandboxUnavailable unless a run is confined as it must be."""
     try:
-        reply = await sandbox.ask({"operation": "describe"}, None, spool)
+        reply = await sandbox.run({"operation": "describe"}, None, spool)
     except OSError as error:
-        raise SandboxMissing(f"it does not start: {error.strerror}") from None
+        raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
     except RunStopped as stopped:
-        raise SandboxMissing(f"a first run was stopped, because {stopped}") from None
-    except SandboxSilent as silent:
-        raise SandboxMissing(str(silent) or "a first run gave no answer") from None
-    if holes := list(_holes(reply.answer)):
-        raise SandboxMissing(f"it does not confine {', '.join(holes)}")
+        raise SandboxUnavailable(
+            f"a first run was stopped, because {stopped}"
+        ) from None
+    except SandboxReplyMissing as silent:
+        raise SandboxUnavailable(str(silent) or "a first run gave no answer") from None
+    if holes := list(_find_confinement_gaps(reply.answer)):
+        raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
 
 
-def _holes(found: Mapping[str, Any]) -> Iterator[str]:
+def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is not as it must be."""
-    yield from (name for name, value in _CONFINED.items() if found.get(name) != value)
+    yield from (
+        name
+        for name, value in _EXPECTED_CONFINEMENT.items()
+        if found.get(name) != value
+    )
     if not found.get("user"):
         yield "user"
 
 
-# ==== toolbox.workspace_root: A folder of our own for the workspaces, swept of those that dead servers left.
+# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder that is removed at the end.
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
@@ -9550,9 +9560,9 @@ class WorkspaceRoot:
         """Make it, after removing what was left behind."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
-            _remove_abandoned(folder)
+            _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
-        self._lock = _locked(made)
+        self._lock = _lock_folder(made)
         # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
@@ -9562,7 +9572,7 @@ class WorkspaceRoot:
         os.close(self._lock)
 
 
-def _locked(folder: Path) -> int:
+def _lock_folder(folder: Path) -> int:
     """Return a folder, opened, with a lock on it; raises OSError if another has one."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -9574,18 +9584,16 @@ def _locked(folder: Path) -> int:
     return descriptor
 
 
-def _remove_abandoned(folder: Path) -> None:
+def _remove_if_abandoned(folder: Path) -> None:
     """Remove a folder of ours unless it is in use; touch nothing of others."""
     if folder.lstat().st_uid == os.geteuid():
         with suppress(OSError):
-            lock = _locked(folder)
+            lock = _lock_folder(folder)
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
 
-# ==== toolbox.workspaces: What the chats keep between their runs: an archive each, with the files handed out.
-
-_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_BROWSER_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class SandboxClosed(Exception):
@@ -9607,7 +9615,7 @@ class SandboxFile:
     @property
     def is_image(self) -> bool:
         """Say whether every browser can show it."""
-        return self.media_type in _IMAGES
+        return self.media_type in _BROWSER_IMAGE_TYPES
 
 
 class Workspace:
@@ -9615,7 +9623,7 @@ class Workspace:
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
         """Begin empty, in a folder that is there."""
-        self.archive: KeptArchive | None = None
+        self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
         self._folder = folder
@@ -9627,7 +9635,7 @@ class Workspace:
         return self._folder / str(next(self._numbers))
 
     @contextmanager
-    def spool(self) -> Iterator[Path]:
+    def open_spool(self) -> Iterator[Path]:
         """Lend a path for a reply; what is written there goes unless it is kept."""
         path = self._new_path()
         try:
@@ -9636,31 +9644,31 @@ class Workspace:
             if self.archive is None or self.archive.path != path:
                 path.unlink(missing_ok=True)
 
-    def keep(self, spool: Path, reply: SandboxReply) -> None:
+    def store_archive(self, spool: Path, reply: SandboxReply) -> None:
         """Let the workspace in a reply, if it has one, replace what was kept."""
         if reply.archive is not None:
-            self.empty()
-            self.archive = KeptArchive(spool, reply.archive)
+            self.clear()
+            self.archive = WorkspaceArchive(spool, reply.archive)
 
-    def empty(self) -> None:
+    def clear(self) -> None:
         """Keep nothing of the workspace."""
         if self.archive is not None:
             self.archive.path.unlink()
             self.archive = None
 
-    def hand_out(
-        self, spool: Path, parts: Iterable[FilePart]
+    def export_files(
+        self, spool: Path, parts: Iterable[FileSlice]
     ) -> tuple[SandboxFile, ...]:
         """Copy files that a run wrote, each to a path of its own."""
-        files = tuple(self._copied(spool, part) for part in parts)
+        files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
-        self._make_room()
+        self._remove_oldest_files()
         return files
 
-    def _copied(self, spool: Path, part: FilePart) -> SandboxFile:
+    def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
         path = self._new_path()
-        _copy(part, spool, path)
-        name = _printable(part.name)
+        _copy_slice(part, spool, path)
+        name = _printable_name(part.name)
         media_type, _ = mimetypes.guess_type(name)
         return SandboxFile(name, media_type or "application/octet-stream", path)
 
@@ -9668,7 +9676,7 @@ class Workspace:
         """Remove it with the files that were handed out."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _make_room(self) -> None:
+    def _remove_oldest_files(self) -> None:
         """Remove the oldest of the files that were handed out, if they are too many."""
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > self._limits.disk:
@@ -9676,23 +9684,23 @@ class Workspace:
             self._files.pop(0).unlink()
 
 
-class Workspaces:
+class WorkspacePool:
     """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         """Make nothing yet."""
         self._limits = limits
         self._root: WorkspaceRoot | None = None
-        self._kept: dict[Hashable, Workspace] = {}
+        self._workspaces: dict[Hashable, Workspace] = {}
         self._timers: dict[Hashable, asyncio.TimerHandle] = {}
         self._numbers = count(1)
         self._is_closed = False
 
     @asynccontextmanager
-    async def lend(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
+    async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
         """Lend a chat's workspace; without a chat a fresh one. Raises SandboxClosed."""
         chat: Hashable = chat_id or object()
-        workspace = self._borrow(chat)
+        workspace = self._acquire(chat)
         try:
             async with workspace.lock:
                 if self._is_closed:
@@ -9700,15 +9708,15 @@ class Workspaces:
                 yield workspace
         finally:
             workspace.borrowers -= 1
-            self._return(chat, workspace)
+            self._release(chat, workspace)
 
-    def _borrow(self, chat: Hashable) -> Workspace:
+    def _acquire(self, chat: Hashable) -> Workspace:
         if self._is_closed:
             raise SandboxClosed
         if chat in self._timers:
             self._timers.pop(chat).cancel()
-        workspace = self._kept.pop(chat, None) or self._new_workspace()
-        self._kept[chat] = workspace  # the last of all: it was used last
+        workspace = self._workspaces.pop(chat, None) or self._new_workspace()
+        self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
 
@@ -9718,41 +9726,41 @@ class Workspaces:
         folder.mkdir()
         return Workspace(folder, self._limits)
 
-    def _return(self, chat: Hashable, workspace: Workspace) -> None:
+    def _release(self, chat: Hashable, workspace: Workspace) -> None:
         """Begin to count the idle time; forget those that were not used for longest."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
         seconds = self._limits.idle_seconds
-        self._timers[chat] = loop.call_later(seconds, self._forget, chat)
-        surplus = len(self._kept) - self._limits.chats
-        idle = [one for one in self._kept if one in self._timers]
+        self._timers[chat] = loop.call_later(seconds, self._remove, chat)
+        surplus = len(self._workspaces) - self._limits.chats
+        idle = [one for one in self._workspaces if one in self._timers]
         for oldest in idle[: max(0, surplus)]:
-            self._forget(oldest)
+            self._remove(oldest)
 
-    def _forget(self, chat: Hashable) -> None:
+    def _remove(self, chat: Hashable) -> None:
         self._timers.pop(chat).cancel()
-        self._kept.pop(chat).remove()
+        self._workspaces.pop(chat).remove()
 
-    def shut(self) -> None:
+    def refuse_new(self) -> None:
         """Lend nothing any more."""
         self._is_closed = True
 
     async def close(self) -> None:
         """Remove all workspaces, once those that are lent have come back."""
-        self.shut()
+        self.refuse_new()
         for timer in self._timers.values():
             timer.cancel()
-        for workspace in self._kept.values():
+        for workspace in self._workspaces.values():
             async with workspace.lock:
                 pass
-        self._kept.clear()
+        self._workspaces.clear()
         if self._root is not None:
             self._root.close()
             self._root = None
 
 
-def _copy(part: FilePart, source: Path, target: Path) -> None:
+def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
     left = part.size
     with source.open("rb") as spool, target.open("wb") as file:
         spool.seek(part.start)
@@ -9760,117 +9768,22 @@ def _copy(part: FilePart, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
-def _printable(name: str) -> str:
+def _printable_name(name: str) -> str:
     """Return the last part of a path, fit for being shown."""
     last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
-# ==== toolbox.sandbox_answers: What a model is told of a run in the sandbox.
+# ==== toolbox.sandbox.tools: The code interpreter's tools: descriptions for the model, calls, results.
 
-_STOP_SENTENCES = {
-    "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
-    "output": "The code was stopped: it printed more than {0.output} bytes.",
-}
+SandboxToolSpec = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxAnswer:
-    """The answer of a tool: a text for the model, files for the host to store."""
-
-    text: str
-    failed: bool = False
-    files: tuple[SandboxFile, ...] = ()
-
-
-def failed_in_sandbox(sentence: str) -> SandboxAnswer:
-    """Return the answer of a call that came to nothing."""
-    return SandboxAnswer(f"Error: {sentence}", failed=True)
-
-
-def sandbox_answer(
-    reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
-) -> SandboxAnswer:
-    """Return what to tell of an answer that came out of the sandbox."""
-    answer = reply.answer
-    notes = " ".join(_notes(answer, limits))
-    match answer:
-        case {"refused": str(reason)}:
-            return failed_in_sandbox(reason)
-        case {"damaged": _}:
-            return failed_in_sandbox(
-                "An earlier run damaged the workspace, which is empty now. Call again."
-            )
-        case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
-            failed = bool(status or answer.get("stopped"))
-            return SandboxAnswer(_told_of_run(reply, notes), failed, files)
-        case {"listed": list(listed)}:
-            return SandboxAnswer(f"{_json_text(listed)} {notes}".strip())
-        case {"text": str(text)}:
-            return SandboxAnswer(f"{text}\n\n{notes}" if notes else text)
-        case {"given": _, "size": size}:
-            told = f"It is no text; the user is shown the file of {size} bytes."
-            return SandboxAnswer(told, files=files)
-        case {"done": str(done)}:
-            failed = "unkept" in answer
-            return SandboxAnswer(notes if failed else done, failed)
-    return failed_in_sandbox("The sandbox gave an answer that makes no sense.")
-
-
-def _told_of_run(reply: SandboxReply, notes: str) -> str:
-    answer = reply.answer
-    told = {
-        "stdout": answer["stdout"],
-        "stderr": answer["stderr"],
-        "result": _result_value(answer["result"]),
-        "files": [part.name for part in reply.changed],
-    }
-    return _json_text({**told, "note": notes} if notes else told)
-
-
-def _result_value(result: object) -> object:
-    """Return the value of the last expression, or the text that stands for it."""
-    try:
-        wire = json.loads(str(result)) if result else {}
-    except (ValueError, RecursionError):
-        return None
-    return wire.get("json", wire.get("repr")) if isinstance(wire, dict) else None
-
-
-def _notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each thing that is not as one would expect."""
-    if stopped := answer.get("stopped"):
-        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
-    status = answer.get("status")
-    if isinstance(status, int) and status < 0:
-        yield f"The code was ended by signal {-status}."
-    if "unkept" in answer:
-        yield (
-            f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
-            "it was before."
-        )
-    if dropped := answer.get("dropped"):
-        yield f"Neither files nor folders, and not kept: {_json_text(dropped)}."
-    if answer.get("whole") is False:
-        yield f"[The file goes on: it has {answer.get('size')} bytes.]"
-    if more := answer.get("more") or answer.get("unlisted"):
-        yield f"{more} more are not listed."
-
-
-def _json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-# ==== toolbox.sandbox_specs: The tools of the sandbox as a model sees them, with what each asks of it.
-
-SandboxSpec = dict[str, Any]
-
-
-class SandboxMisused(Exception):
+class InvalidSandboxCall(Exception):
     """The arguments of a call are not as its tool wants them."""
 
 
-_WORKSPACE = (
+_WORKSPACE_NOTE = (
     "The workspace is the folder /work. It lives as long as the chat is used and is "
     "shared by all tools whose names begin with python_ or sandbox_."
 )
@@ -9879,7 +9792,7 @@ _PATH_SCHEMA = {
     "description": "A path in the workspace, like plots/a.png.",
 }
 _CODE_SCHEMA = {"type": "string", "description": "The Python code."}
-_DEPENDENCIES = {
+_DEPENDENCIES_SCHEMA = {
     "type": "array",
     "items": {"type": "string"},
     "description": "Packages to install for this run, like numpy or pandas==2.2.",
@@ -9890,7 +9803,7 @@ _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
     "files in the workspace, which is the current folder, outlive it. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
-    "the files that were written, which the user is shown. " + _WORKSPACE
+    "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
 )
 _FILE_TOOLS = {
     "sandbox_fs_list": (
@@ -9921,21 +9834,23 @@ _FILE_TOOLS = {
 }
 
 
-def sandbox_specs(with_dependencies: bool) -> list[SandboxSpec]:
+def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
     """Return name, description and parameters of each tool."""
     run = {
         "code": _CODE_SCHEMA,
-        **({"dependencies": _DEPENDENCIES} if with_dependencies else {}),
+        **({"dependencies": _DEPENDENCIES_SCHEMA} if with_dependencies else {}),
     }
-    specs = [_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"])]
+    specs = [_build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"])]
     for name, (_, description, properties) in _FILE_TOOLS.items():
-        specs.append(_sandbox_spec(name, description, properties, list(properties)))
+        specs.append(
+            _build_sandbox_spec(name, description, properties, list(properties))
+        )
     return specs
 
 
-def _sandbox_spec(
+def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> SandboxSpec:
+) -> SandboxToolSpec:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -9945,43 +9860,134 @@ def _sandbox_spec(
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def sandbox_request(
+def build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return what a call asks of the sandbox; raises SandboxMisused."""
+    """Return what a call asks of the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
-        return _run_request(arguments, with_dependencies)
+        return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise SandboxMisused(f"There is no tool named {name}.")
+        raise InvalidSandboxCall(f"There is no tool named {name}.")
     operation, _, properties = _FILE_TOOLS[name]
     given = {key: arguments.get(key) for key in properties}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise SandboxMisused(f"{name} needs {key}, a text.")
+            raise InvalidSandboxCall(f"{name} needs {key}, a text.")
     return {"operation": operation, **given}
 
 
-def _run_request(
+def _build_run_request(
     arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise SandboxMisused("python_execute needs code, a text.")
+        raise InvalidSandboxCall("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise SandboxMisused("dependencies is a list of names.")
+        raise InvalidSandboxCall("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise SandboxMisused("No packages can be installed here; do without.")
+        raise InvalidSandboxCall("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
-# ==== toolbox.sandbox: The code interpreter's tools, offered only where a sandbox holds.
+_STOP_SENTENCES = {
+    "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
+    "output": "The code was stopped: it printed more than {0.output} bytes.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxResult:
+    """The answer of a tool: a text for the model, files for the host to store."""
+
+    text: str
+    failed: bool = False
+    files: tuple[SandboxFile, ...] = ()
+
+
+def build_sandbox_error(sentence: str) -> SandboxResult:
+    """Return the answer of a call that came to nothing."""
+    return SandboxResult(f"Error: {sentence}", failed=True)
+
+
+def build_sandbox_result(
+    reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
+) -> SandboxResult:
+    """Return what to tell of an answer that came out of the sandbox."""
+    answer = reply.answer
+    notes = " ".join(_list_notes(answer, limits))
+    match answer:
+        case {"refused": str(reason)}:
+            return build_sandbox_error(reason)
+        case {"damaged": _}:
+            return build_sandbox_error(
+                "An earlier run damaged the workspace, which is empty now. Call again."
+            )
+        case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
+            failed = bool(status or answer.get("stopped"))
+            return SandboxResult(_describe_run(reply, notes), failed, files)
+        case {"listed": list(listed)}:
+            return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
+        case {"text": str(text)}:
+            return SandboxResult(f"{text}\n\n{notes}" if notes else text)
+        case {"given": _, "size": size}:
+            told = f"It is no text; the user is shown the file of {size} bytes."
+            return SandboxResult(told, files=files)
+        case {"done": str(done)}:
+            failed = "unkept" in answer
+            return SandboxResult(notes if failed else done, failed)
+    return build_sandbox_error("The sandbox gave an answer that makes no sense.")
+
+
+def _describe_run(reply: SandboxReply, notes: str) -> str:
+    answer = reply.answer
+    told = {
+        "stdout": answer["stdout"],
+        "stderr": answer["stderr"],
+        "result": _read_result_value(answer["result"]),
+        "files": [part.name for part in reply.changed],
+    }
+    return _dump_json({**told, "note": notes} if notes else told)
+
+
+def _read_result_value(result: object) -> object:
+    """Return the value of the last expression, or the text that stands for it."""
+    try:
+        wire = json.loads(str(result)) if result else {}
+    except (ValueError, RecursionError):
+        return None
+    return wire.get("json", wire.get("repr")) if isinstance(wire, dict) else None
+
+
+def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
+    """Yield a sentence for each thing that is not as one would expect."""
+    if stopped := answer.get("stopped"):
+        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
+    status = answer.get("status")
+    if isinstance(status, int) and status < 0:
+        yield f"The code was ended by signal {-status}."
+    if "unkept" in answer:
+        yield (
+            f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
+            "it was before."
+        )
+    if dropped := answer.get("dropped"):
+        yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
+    if answer.get("whole") is False:
+        yield f"[The file goes on: it has {answer.get('size')} bytes.]"
+    if more := answer.get("more") or answer.get("unlisted"):
+        yield f"{more} more are not listed."
+
+
+def _dump_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
 
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-def usual_backends(
+def list_default_backends(
     wheels: str = "", image: str = _CONTAINER_IMAGE
 ) -> list[SandboxBackend]:
     """Return the ways to a sandbox in the order in which they are tried.
@@ -9989,8 +9995,8 @@ def usual_backends(
     `image` is what containers are made of: one that is there, with a `python3` in it.
     """
     return [
-        *(Bubblewrap(python, wheels) for python in interpreters()),
-        *(Containers(client, image, wheels) for client in ("docker", "podman")),
+        *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
+        *(ContainerBackend(client, image, wheels) for client in ("docker", "podman")),
     ]
 
 
@@ -10011,123 +10017,97 @@ class SandboxTools:
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
-        self._backends = usual_backends(wheels) if backends is None else backends
-        self._workspaces = Workspaces(self._limits)
-        self._slots = asyncio.Semaphore(self._limits.at_once)
-        self._looking = asyncio.Lock()
-        self._has_looked = False
+        self._backends = list_default_backends(wheels) if backends is None else backends
+        self._workspaces = WorkspacePool(self._limits)
+        self._slots = asyncio.Semaphore(self._limits.concurrency)
+        self._probe_lock = asyncio.Lock()
+        self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[SandboxSpec]:
+    async def specs(self) -> list[SandboxToolSpec]:
         """Return name, description and parameters of each tool; none, no sandbox.
 
         The first time looks for a sandbox; why there is none is logged once.
         """
-        has_sandbox = await self._find() is not None
-        return sandbox_specs(self._with_dependencies) if has_sandbox else []
+        has_sandbox = await self._find_sandbox() is not None
+        return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> SandboxAnswer:
+    ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
         try:
-            request = sandbox_request(name, arguments, self._with_dependencies)
-            sandbox = await self._find()
+            request = build_sandbox_request(name, arguments, self._with_dependencies)
+            sandbox = await self._find_sandbox()
             if sandbox is None:
-                return failed_in_sandbox("There is no sandbox on this server.")
-            async with self._workspaces.lend(chat_id) as workspace, self._slots:
-                return await self._answer(sandbox, request, workspace)
-        except SandboxMisused as bad:
-            return failed_in_sandbox(str(bad))
+                return build_sandbox_error("There is no sandbox on this server.")
+            async with self._workspaces.acquire(chat_id) as workspace, self._slots:
+                return await self._run(sandbox, request, workspace)
+        except InvalidSandboxCall as bad:
+            return build_sandbox_error(str(bad))
         except SandboxClosed:
-            return failed_in_sandbox("The sandbox was closed.")
+            return build_sandbox_error("The sandbox was closed.")
         except RunStopped as stopped:
-            return failed_in_sandbox(
+            return build_sandbox_error(
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
-        except (SandboxMissing, SandboxSilent, OSError) as silent:
+        except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return failed_in_sandbox("The run ended without an answer.")
+            return build_sandbox_error("The run ended without an answer.")
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
-        self._workspaces.shut()
+        self._workspaces.refuse_new()
         if self._sandbox is not None:
             await self._sandbox.stop()
         await self._workspaces.close()
 
-    async def _answer(
+    async def _run(
         self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
-    ) -> SandboxAnswer:
-        with workspace.spool() as spool:
-            reply = await sandbox.ask(request, workspace.archive, spool)
-            files = workspace.hand_out(spool, reply.changed[: self._limits.returned])
-            workspace.keep(spool, reply)
+    ) -> SandboxResult:
+        with workspace.open_spool() as spool:
+            reply = await sandbox.run(request, workspace.archive, spool)
+            files = workspace.export_files(
+                spool, reply.changed[: self._limits.returned_files]
+            )
+            workspace.store_archive(spool, reply)
             if "damaged" in reply.answer:
-                workspace.empty()
-            return sandbox_answer(reply, files, self._limits)
+                workspace.clear()
+            return build_sandbox_result(reply, files, self._limits)
 
-    async def _find(self) -> Sandbox | None:
+    async def _find_sandbox(self) -> Sandbox | None:
         """Return the sandbox, which the first call looks for."""
-        async with self._looking:
-            if not self._has_looked:
-                self._sandbox = await self._look()
-                self._has_looked = True
+        async with self._probe_lock:
+            if not self._has_probed:
+                self._sandbox = await self._probe()
+                self._has_probed = True
         return self._sandbox
 
-    async def _look(self) -> Sandbox | None:
-        async with self._workspaces.lend("") as workspace:
-            with workspace.spool() as spool:
+    async def _probe(self) -> Sandbox | None:
+        async with self._workspaces.acquire("") as workspace:
+            with workspace.open_spool() as spool:
                 try:
                     return await find_sandbox(self._backends, self._limits, spool)
-                except SandboxMissing as missing:
+                except SandboxUnavailable as missing:
                     self._log(f"The tools of the sandbox are not offered: {missing}.")
         return None
 
 
-# ==== toolbox.event_texts: Bytes of an event stream in, the data of its events out.
-
-
-class EventTexts:
-    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        characters = getincrementaldecoder("utf-8")("replace")
-        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
-        self._line: list[str] = []
-        self._event: list[str] = []
-
-    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
-        """Yield the data of the events that `piece` completes.
-
-        A carriage return counts when the next character, or the end, is there.
-        """
-        first, *more = self._decoder.decode(piece, is_last).split("\n")
-        self._line.append(first)
-        for begun in more:
-            line = "".join(self._line)
-            self._line = [begun]
-            if line.startswith("data:"):
-                self._event.append(line[5:].removeprefix(" "))
-            elif not line and self._event:
-                yield "\n".join(self._event)
-                self._event = []
-
-
-# ==== toolbox.json_rpc: Messages of JSON-RPC 2.0, as MCP uses them.
+# ==== toolbox.mcp.messages: JSON-RPC 2.0 messages of MCP, and the transport interface that carries them.
 
 RpcMessage = dict[str, Any]
 
-_NO_METHOD = -32601
+_METHOD_NOT_FOUND = -32601
 
 
-def rpc_request(number: int, method: str, params: Mapping[str, Any]) -> RpcMessage:
+def build_rpc_request(
+    number: int, method: str, params: Mapping[str, Any]
+) -> RpcMessage:
     """Return a request, which is answered under its number."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
 
 
-def rpc_notification(method: str, **params: Any) -> RpcMessage:
+def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
     """Return a message that nobody answers."""
     return {
         "jsonrpc": "2.0",
@@ -10136,7 +10116,7 @@ def rpc_notification(method: str, **params: Any) -> RpcMessage:
     }
 
 
-def rpc_messages(text: str) -> list[RpcMessage]:
+def parse_rpc_messages(text: str) -> list[RpcMessage]:
     """Return the messages of a text, which may be several in a list.
 
     Raises ValueError for anything else.
@@ -10151,20 +10131,20 @@ def rpc_messages(text: str) -> list[RpcMessage]:
     return rows
 
 
-def rpc_text(message: RpcMessage) -> bytes:
+def encode_rpc_message(message: RpcMessage) -> bytes:
     """Return a message as it is sent, in one line."""
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", errors="replace")
 
 
-def is_answer_to(message: RpcMessage, request: RpcMessage) -> bool:
+def is_response_to(message: RpcMessage, request: RpcMessage) -> bool:
     """Say whether a message is the answer to a request."""
     number = message.get("id")
     is_ours = isinstance(number, int) and number == request["id"]
     return is_ours and "method" not in message
 
 
-def rpc_reply(message: RpcMessage) -> RpcMessage | None:
+def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
     """Return what a request of the other side is answered with; None for no request.
 
     We are there, which is all that we can do for it.
@@ -10174,12 +10154,10 @@ def rpc_reply(message: RpcMessage) -> RpcMessage | None:
     head = {"jsonrpc": "2.0", "id": message["id"]}
     if message["method"] == "ping":
         return {**head, "result": {}}
-    return {**head, "error": {"code": _NO_METHOD, "message": "Method not found"}}
+    return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
 
 
-# ==== toolbox.mcp_wire: What an MCP session needs of the way to its server.
-
-MOST_ASIDES = 1_000
+MAX_UNRELATED_MESSAGES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
 
 
@@ -10187,58 +10165,58 @@ class SessionExpired(Exception):
     """The server does not know the session any more; nothing of the message was done."""
 
 
-class McpWire(Protocol):
+class McpTransport(Protocol):
     """A way to one server: over HTTP, or to a child's stdin."""
 
     version: str
     """What was agreed on in the handshake; empty before it."""
 
     async def open(self) -> None:
-        """Begin anew; raises RemoteFailed."""
+        """Begin anew; raises RemoteError."""
 
-    async def ask(self, request: RpcMessage) -> RpcMessage:
-        """Return the answer to a request; raises RemoteFailed, SessionExpired.
+    async def request(self, request: RpcMessage) -> RpcMessage:
+        """Return the answer to a request; raises RemoteError, SessionExpired.
 
         What the server asks meanwhile is answered.
         """
 
-    async def tell(self, notification: RpcMessage) -> None:
-        """Send what is not answered; raises RemoteFailed, SessionExpired."""
+    async def notify(self, notification: RpcMessage) -> None:
+        """Send what is not answered; raises RemoteError, SessionExpired."""
 
     async def close(self) -> None:
         """End the session; nothing is left."""
 
 
-# ==== toolbox.remote_tools: A tool that another server runs: what is taken of it, how it is offered here.
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: the tool form, size limits, timeouts and connections.
 
-MOST_TOOLS = 128
+MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
-LARGEST_ANSWER = 8 * 1024 * 1024
+MAX_REMOTE_BYTES = 8 * 1024 * 1024
 """In bytes; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
-_LARGEST_SCHEMA = 50_000
-_DEEPEST_SCHEMA = 40
-_LONGEST_DESCRIPTION = 4_000
-_LONGEST_TOOL_NAME = 64
-_SHORTEST_HIDDEN = 6
-_BARRED = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_SCHEMA_CHARACTERS = 50_000
+_MAX_TOOL_SCHEMA_DEPTH = 40
+_MAX_DESCRIPTION_CHARACTERS = 4_000
+_MAX_TOOL_NAME_CHARACTERS = 64
+_MIN_SECRET_CHARACTERS = 6
+_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
-Execute = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
-_Got = TypeVar("_Got")
+ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-class RemoteFailed(Exception):
+_Response = TypeVar("_Response")
+
+
+class RemoteError(Exception):
     """Another server did not do what was asked; says nothing that it must not."""
 
 
-class RemoteSlow(RemoteFailed):
+class RemoteTimeout(RemoteError):
     """The server took too long."""
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteSpec:
+class RemoteToolSpec:
     """What a server says of one of its tools; `args` is the schema of its arguments."""
 
     own_name: str
@@ -10253,87 +10231,91 @@ class RemoteTool:
     name: str
     description: str
     args: Mapping[str, Any]
-    run: Execute = field(repr=False)
+    run: ExecuteRemoteTool = field(repr=False)
 
     async def execute(self, args: dict[str, Any]) -> Any:
-        """Let the server run it; raises RemoteFailed."""
+        """Let the server run it; raises RemoteError."""
         return await self.run(args)
 
 
-async def in_time(work: Awaitable[_Got], seconds: float, name: str) -> _Got:
-    """Return what a server gives within its time; raises RemoteSlow."""
+async def run_with_timeout(
+    work: Awaitable[_Response], seconds: float, name: str
+) -> _Response:
+    """Return what a server gives within its time; raises RemoteTimeout."""
     try:
         async with asyncio.timeout(seconds):
             return await work
     except TimeoutError:
-        raise RemoteSlow(f"{name} did not answer within {seconds:g} s.") from None
+        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
 
 
-def remote_tool(label: str, spec: RemoteSpec, run: Execute) -> RemoteTool:
+def make_remote_tool(
+    label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
+) -> RemoteTool:
     """Return a tool under the name of its server and its own."""
-    name = _BARRED.sub("_", f"{label}_{spec.own_name}")[:_LONGEST_TOOL_NAME]
-    description = shortened(spec.description, _LONGEST_DESCRIPTION)
+    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
+        :_MAX_TOOL_NAME_CHARACTERS
+    ]
+    description = truncate_text(spec.description, _MAX_DESCRIPTION_CHARACTERS)
     return RemoteTool(name, description, spec.args, run)
 
 
-def with_own_names(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
+def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
     """Return the tools, those whose name is taken under another."""
     found: dict[str, RemoteTool] = {}
     for tool in tools:
         name, number = tool.name, 1
         while name in found:
             number += 1
-            name = f"{tool.name[: _LONGEST_TOOL_NAME - 4]}_{number}"
+            name = f"{tool.name[: _MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
         found[name] = replace(tool, name=name)
     return tuple(found.values())
 
 
-def allows_tool(allowed: Iterable[str] | None, name: str) -> bool:
+def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
     """Say whether a tool is among those that may be used; None allows all."""
     return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
 
 
-def failed_result(text: str) -> dict[str, Any]:
+def build_error_result(text: str) -> dict[str, Any]:
     """Return what the model is told of a call that failed, as MCP would say it."""
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
-def is_modest(schema: object) -> bool:
+def is_schema_small(schema: object) -> bool:
     """Say whether a schema is small enough to be sent with every request."""
-    if not _is_flat(schema, _DEEPEST_SCHEMA):
+    if not _is_within_depth(schema, _MAX_TOOL_SCHEMA_DEPTH):
         return False
-    return len(json.dumps(schema, default=str)) <= _LARGEST_SCHEMA
+    return len(json.dumps(schema, default=str)) <= _MAX_SCHEMA_CHARACTERS
 
 
-def _is_flat(value: object, levels: int) -> bool:
+def _is_within_depth(value: object, levels: int) -> bool:
     inner: Iterable[object] = ()
     if isinstance(value, Mapping):
         inner = value.values()
     elif isinstance(value, list):
         inner = value
-    return levels > 0 and all(_is_flat(one, levels - 1) for one in inner)
+    return levels > 0 and all(_is_within_depth(one, levels - 1) for one in inner)
 
 
-def shortened(text: str, characters: int) -> str:
+def truncate_text(text: str, characters: int) -> str:
     """Return a text without what goes beyond a number of characters."""
     return text if len(text) <= characters else f"{text[:characters]} [...]"
 
 
-def with_secrets_hidden(text: str, secrets: Iterable[str]) -> str:
+def redact_secrets(text: str, secrets: Iterable[str]) -> str:
     """Return a text that a server sent without the secrets that we sent to it.
 
     Those of fewer than six characters would be found in ordinary words.
     """
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_HIDDEN:
+        if len(secret) >= _MIN_SECRET_CHARACTERS:
             text = text.replace(secret, "[redacted]")
             text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
     return text
 
 
-# ==== toolbox.remote_http: The connections of the tools to other servers, and how much is read from them.
-
-_CONNECT_SECONDS = 10.0
+_REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
@@ -10352,12 +10334,12 @@ class RemoteConnection:
         headers: Mapping[str, str],
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request, lend its response; raises RemoteFailed.
+        """Send a request, lend its response; raises RemoteError.
 
         Leaving early closes the connection. It is up to the caller to end a wait.
         """
         try:
-            response = await self._opened().request(
+            response = await self._open_session().request(
                 method,
                 url,
                 headers={"Accept-Encoding": "identity", **headers},
@@ -10369,33 +10351,33 @@ class RemoteConnection:
             finally:
                 response.close()  # nothing happens when it was read to its end
         except (aiohttp.ClientError, OSError, ValueError):
-            raise RemoteFailed(
+            raise RemoteError(
                 f"{self._name} cannot be reached, or its answer broke off."
             ) from None
 
-    async def pieces(
+    async def read_chunks(
         self, response: aiohttp.ClientResponse, most: int
     ) -> AsyncGenerator[bytes, None]:
-        """Yield a body as it comes; raises RemoteFailed for one that is too long."""
+        """Yield a body as it comes; raises RemoteError for one that is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise RemoteFailed(f"{self._name} sent a compressed answer, unasked.")
+            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
         left = most
         async for piece in response.content.iter_any():
             left -= len(piece)
             if left < 0:
-                raise RemoteFailed(f"{self._name} sent more than {most} bytes.")
+                raise RemoteError(f"{self._name} sent more than {most} bytes.")
             yield piece
 
-    async def body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
-        """Return a whole body; raises RemoteFailed for one that is too long."""
-        return b"".join([piece async for piece in self.pieces(response, most)])
+    async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
+        """Return a whole body; raises RemoteError for one that is too long."""
+        return b"".join([piece async for piece in self.read_chunks(response, most)])
 
-    async def beginning(
+    async def read_beginning(
         self, response: aiohttp.ClientResponse, most: int
     ) -> tuple[bytes, bool]:
         """Return no more of a body than that, with whether it is all."""
         taken: list[bytes] = []
-        async with aclosing(self.pieces(response, LARGEST_ANSWER)) as pieces:
+        async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
             async for piece in pieces:
                 taken.append(piece)
                 if sum(map(len, taken)) > most:
@@ -10408,21 +10390,21 @@ class RemoteConnection:
         if session is not None:
             await session.close()
 
-    def _opened(self) -> aiohttp.ClientSession:
+    def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_CONNECT_SECONDS
+                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
                 ),
                 auto_decompress=False,
             )
         return self._session
 
 
-# ==== toolbox.server_rows: An entry of a server as an administrator types it, with what can be wrong in it.
+# ==== toolbox.server_entries: Parses the JSON list of tool servers that an administrator typed.
 
-_EXPECTED: Mapping[str, str] = {
+_EXPECTED_FORMS: Mapping[str, str] = {
     "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
     "underscores",
     "server_url": "an address that begins with http:// or https:// and holds no "
@@ -10435,7 +10417,7 @@ _EXPECTED: Mapping[str, str] = {
     "command": "a list of texts, the program first",
     "env": "a JSON object of texts",
 }
-_ENTRY_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+_TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def _is_web_address(text: str) -> bool:
@@ -10449,12 +10431,12 @@ def _is_web_address(text: str) -> bool:
     return is_sound and one_word and parts.scheme in ("http", "https")
 
 
-def is_label(text: object) -> bool:
+def is_tool_server_label(text: object) -> bool:
     """Say whether a text can be the label of a server."""
-    return isinstance(text, str) and bool(_ENTRY_LABEL.fullmatch(text))
+    return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
 
 
-Texts = Mapping[str, str]
+StringMap = Mapping[str, str]
 
 
 class ServerRow(BaseModel):
@@ -10464,14 +10446,18 @@ class ServerRow(BaseModel):
 
     server_label: str
     authorization: str | None = None
-    headers: Texts = {}
+    headers: StringMap = {}
     allowed_tools: list[str] | None = None
     timeout: float = Field(default=60.0, ge=1, le=600)
 
     @field_validator("server_label", "server_url", "base_url", check_fields=False)
     @classmethod
-    def _refuse_what_is_none(cls, text: str, about: ValidationInfo) -> str:
-        is_fine = is_label if about.field_name == "server_label" else _is_web_address
+    def _check_format(cls, text: str, about: ValidationInfo) -> str:
+        is_fine = (
+            is_tool_server_label
+            if about.field_name == "server_label"
+            else _is_web_address
+        )
         if not is_fine(text):
             raise ValueError
         return text
@@ -10482,7 +10468,7 @@ class McpRow(ServerRow):
 
     server_url: str | None = None
     command: list[str] = []
-    env: Texts = {}
+    env: StringMap = {}
 
 
 class OpenApiRow(ServerRow):
@@ -10492,7 +10478,7 @@ class OpenApiRow(ServerRow):
     base_url: str | None = None
 
 
-def row_misfit(error: ValidationError) -> str:
+def describe_row_error(error: ValidationError) -> str:
     """Return what is wrong, of the first key of which something is."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
@@ -10501,14 +10487,12 @@ def row_misfit(error: ValidationError) -> str:
         return f"it has a key that is not known here{named}"
     if first["type"] == "missing":
         return f"it has no {key}"
-    return f"its {key} is not {_EXPECTED[key]}"
+    return f"its {key} is not {_EXPECTED_FORMS[key]}"
 
-
-# ==== toolbox.server_entries: Servers of tools as an administrator names them in JSON, one entry each.
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
-Reveal = Callable[[str], str | None]
+RevealSecret = Callable[[str], str | None]
 """Gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other text as
 it is; None for what cannot be read."""
 
@@ -10538,34 +10522,34 @@ class ServerEntries:
     """The servers that can be used, and what is wrong with the others."""
 
     entries: tuple[ServerEntry, ...] = ()
-    complaints: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class EntryReading:
+class EntryReader:
     """How the entries of a valve are read; `starts_programs` allows a `command`."""
 
     valve: str
     row: type[McpRow] | type[OpenApiRow]
-    reveal: Reveal
+    reveal: RevealSecret
     starts_programs: bool = False
 
-    def read(self, text: str) -> ServerEntries:
+    def read_entries(self, text: str) -> ServerEntries:
         """Return the entries of a JSON list, or of a single JSON object."""
         try:
             given = json.loads(text) if text.strip() else []
         except (ValueError, RecursionError):
-            return ServerEntries(complaints=(self._sentence("it is no JSON"),))
+            return ServerEntries(problems=(self._sentence("it is no JSON"),))
         entries: dict[str, ServerEntry] = {}
         complaints: list[str] = []
         for number, row in enumerate(given if isinstance(given, list) else [given], 1):
             try:
-                entry = self._entry(row)
+                entry = self._build_entry(row)
                 if entry.label.lower() in entries:
-                    raise _EntryWrong("its server_label is not its own")
+                    raise _InvalidEntry("its server_label is not its own")
                 entries[entry.label.lower()] = entry
-            except _EntryWrong as wrong:
-                name = _name_of(row) or f"server {number}"
+            except _InvalidEntry as wrong:
+                name = _read_entry_label(row) or f"server {number}"
                 what = f"{name} is left out, because {wrong}"
                 complaints.append(self._sentence(what))
         return ServerEntries(tuple(entries.values()), tuple(complaints))
@@ -10576,65 +10560,69 @@ class EntryReading:
             "this pipeline; until then, chats go on without."
         )
 
-    def _entry(self, given: object) -> ServerEntry:
-        row = self._row(given)
+    def _build_entry(self, given: object) -> ServerEntry:
+        row = self._parse_row(given)
         token = {"": row.authorization} if row.authorization else {}
-        tokens = [text for _, text in self._revealed("authorization", token)]
+        tokens = [text for _, text in self._reveal_all("authorization", token)]
         headers = [("Authorization", f"Bearer {text}") for text in tokens]
-        headers += self._revealed("headers", row.headers)
+        headers += self._reveal_all("headers", row.headers)
         entry = ServerEntry(
             label=row.server_label,
             url=row.server_url or "",
             headers=tuple(headers),
             allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
             seconds=row.timeout,
-            secrets=tuple(dict.fromkeys([*_hidden(headers, row.headers), *tokens])),
+            secrets=tuple(
+                dict.fromkeys([*_referenced_secrets(headers, row.headers), *tokens])
+            ),
         )
         if isinstance(row, OpenApiRow):
             return replace(entry, base_url=row.base_url or "")
-        environment = tuple(self._revealed("env", row.env))
+        environment = tuple(self._reveal_all("env", row.env))
         return replace(
             entry,
             command=tuple(row.command),
             environment=environment,
-            secrets=(*entry.secrets, *_hidden(environment, row.env)),
+            secrets=(*entry.secrets, *_referenced_secrets(environment, row.env)),
         )
 
-    def _row(self, given: object) -> McpRow | OpenApiRow:
+    def _parse_row(self, given: object) -> McpRow | OpenApiRow:
         if not isinstance(given, dict):
-            raise _EntryWrong("it is no JSON object")
+            raise _InvalidEntry("it is no JSON object")
         said = {key: value for key, value in given.items() if value is not None}
         try:
             row = self.row.model_validate(said)
         except ValidationError as error:
-            raise _EntryWrong(row_misfit(error)) from None
+            raise _InvalidEntry(describe_row_error(error)) from None
         if isinstance(row, McpRow):
             self._check_target(row)
         return row
 
     def _check_target(self, row: McpRow) -> None:
         if bool(row.server_url) == bool(row.command):
-            raise _EntryWrong("it needs a server_url or a command, one of them")
+            raise _InvalidEntry("it needs a server_url or a command, one of them")
         if row.command and not self.starts_programs:
-            raise _EntryWrong("it starts a program, which the valves do not allow")
+            raise _InvalidEntry("it starts a program, which the valves do not allow")
 
-    def _revealed(self, key: str, texts: Texts) -> Iterator[tuple[str, str]]:
+    def _reveal_all(self, key: str, texts: StringMap) -> Iterator[tuple[str, str]]:
         for name, text in texts.items():
             if key == "headers" and not _HEADER_NAME.fullmatch(name):
-                raise _EntryWrong("a name among its headers is no header's name")
+                raise _InvalidEntry("a name among its headers is no header's name")
             meant = self.reveal(text)
             if meant is None:
-                raise _EntryWrong(f"a secret that its {key} refers to cannot be read")
+                raise _InvalidEntry(f"a secret that its {key} refers to cannot be read")
             if not meant.isprintable():
-                raise _EntryWrong(f"its {key} hold what cannot be sent")
+                raise _InvalidEntry(f"its {key} hold what cannot be sent")
             yield name, meant
 
 
-class _EntryWrong(Exception):
+class _InvalidEntry(Exception):
     """An entry cannot be used; says why, without a value."""
 
 
-def _hidden(revealed: Iterable[tuple[str, str]], typed: Texts) -> list[str]:
+def _referenced_secrets(
+    revealed: Iterable[tuple[str, str]], typed: StringMap
+) -> list[str]:
     """Return the texts that nobody typed: what stood behind a reference.
 
     Of a header also what follows the name of its scheme, which may be repeated alone.
@@ -10644,17 +10632,45 @@ def _hidden(revealed: Iterable[tuple[str, str]], typed: Texts) -> list[str]:
     return [one for text in texts for one in (text, *text.split()[1:])]
 
 
-def _name_of(row: object) -> str:
+def _read_entry_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if is_label(label) else ""
+    return str(label) if is_tool_server_label(label) else ""
 
 
-# ==== toolbox.mcp_http: The way to an MCP server over streamable HTTP (revision 2025-06-18).
-
-_SESSION = "Mcp-Session-Id"
+# ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
 
 
-class McpHttp:
+class EventDataDecoder:
+    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        characters = getincrementaldecoder("utf-8")("replace")
+        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
+        self._line: list[str] = []
+        self._event: list[str] = []
+
+    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
+        """Yield the data of the events that `piece` completes.
+
+        A carriage return counts when the next character, or the end, is there.
+        """
+        first, *more = self._decoder.decode(piece, is_last).split("\n")
+        self._line.append(first)
+        for begun in more:
+            line = "".join(self._line)
+            self._line = [begun]
+            if line.startswith("data:"):
+                self._event.append(line[5:].removeprefix(" "))
+            elif not line and self._event:
+                yield "\n".join(self._event)
+                self._event = []
+
+
+_SESSION_HEADER = "Mcp-Session-Id"
+
+
+class McpHttpTransport:
     """One session with a server, if the server has sessions."""
 
     def __init__(self, entry: ServerEntry) -> None:
@@ -10669,41 +10685,41 @@ class McpHttp:
         """Forget the session; the next answer brings another."""
         self.version = self._session_id = ""
 
-    async def ask(self, request: RpcMessage) -> RpcMessage:
+    async def request(self, request: RpcMessage) -> RpcMessage:
         """Post a request; its answer comes as JSON, or somewhere in a stream."""
-        async with self._posted(request) as response:
+        async with self._post(request) as response:
             if request["method"] == "initialize":
-                self._session_id = response.headers.get(_SESSION, "")
+                self._session_id = response.headers.get(_SESSION_HEADER, "")
             asides = 0
-            async with aclosing(self._messages(response)) as messages:
+            async with aclosing(self._read_messages(response)) as messages:
                 async for message in messages:
-                    if is_answer_to(message, request):
+                    if is_response_to(message, request):
                         return message
                     asides += 1
-                    if asides > MOST_ASIDES:
+                    if asides > MAX_UNRELATED_MESSAGES:
                         break
                     await self._reply(message)
-        raise RemoteFailed(f"{self._name} gave no answer to a request.")
+        raise RemoteError(f"{self._name} gave no answer to a request.")
 
-    async def tell(self, notification: RpcMessage) -> None:
+    async def notify(self, notification: RpcMessage) -> None:
         """Post what is not answered."""
-        async with self._posted(notification):
+        async with self._post(notification):
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
         """Answer the server, if it asked; a call that began is not begun again."""
-        reply = rpc_reply(message)
+        reply = build_rpc_reply(message)
         try:
             if reply is not None:
-                await self.tell(reply)
+                await self.notify(reply)
         except SessionExpired:
-            raise RemoteFailed(f"{self._name} has ended its session.") from None
+            raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
         """Tell the server that the session is over, whatever it says to that."""
         try:
             if self._session_id:
-                with suppress(RemoteFailed):
+                with suppress(RemoteError):
                     url, headers = self._entry.url, self._headers()
                     async with self._connection.send("DELETE", url, headers):
                         pass
@@ -10711,16 +10727,14 @@ class McpHttp:
             await self._connection.close()
 
     @asynccontextmanager
-    async def _posted(
-        self, message: RpcMessage
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
         """Post a message, lend the response that says that it was taken."""
         url, headers = self._entry.url, self._headers()
-        body = rpc_text(message)
+        body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
-            if response.status == 404 and _SESSION in headers:
+            if response.status == 404 and _SESSION_HEADER in headers:
                 raise SessionExpired
-            self._check(response)
+            self._check_status(response)
             yield response
 
     def _headers(self) -> dict[str, str]:
@@ -10731,42 +10745,42 @@ class McpHttp:
         if self.version:
             ours["MCP-Protocol-Version"] = self.version
         if self._session_id:
-            ours[_SESSION] = self._session_id
+            ours[_SESSION_HEADER] = self._session_id
         return {**ours, **dict(self._entry.headers)}
 
-    def _check(self, response: aiohttp.ClientResponse) -> None:
-        """Raise RemoteFailed for a response that is no success."""
+    def _check_status(self, response: aiohttp.ClientResponse) -> None:
+        """Raise RemoteError for a response that is no success."""
         status = response.status
         if status in (401, 403):
-            raise RemoteFailed(f"{self._name} does not let us in (HTTP {status}).")
+            raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
         if not 200 <= status < 300:
-            raise RemoteFailed(f"{self._name} refused a request (HTTP {status}).")
+            raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
 
-    async def _messages(
+    async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        """Yield what a response holds; raises RemoteFailed for what is no message."""
-        async with aclosing(self._texts(response)) as texts:
+        """Yield what a response holds; raises RemoteError for what is no message."""
+        async with aclosing(self._read_texts(response)) as texts:
             async for text in texts:
                 try:
-                    messages = rpc_messages(
-                        with_secrets_hidden(text, self._entry.secrets)
+                    messages = parse_rpc_messages(
+                        redact_secrets(text, self._entry.secrets)
                     )
                 except ValueError:
-                    raise RemoteFailed(f"{self._name} does not speak MCP.") from None
+                    raise RemoteError(f"{self._name} does not speak MCP.") from None
                 for message in messages:
                     yield message
 
-    async def _texts(
+    async def _read_texts(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[str, None]:
         if response.content_type != "text/event-stream":
-            body = await self._connection.body(response, LARGEST_ANSWER)
+            body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
             yield body.decode("utf-8", "replace")
             return
-        events = EventTexts()
+        events = EventDataDecoder()
         async with aclosing(
-            self._connection.pieces(response, LARGEST_ANSWER)
+            self._connection.read_chunks(response, MAX_REMOTE_BYTES)
         ) as pieces:
             async for piece in pieces:
                 for text in events.feed(piece):
@@ -10775,165 +10789,27 @@ class McpHttp:
             yield text
 
 
-# ==== toolbox.mcp_session: A session with an MCP server: begun when it is needed, its requests bounded in time.
+# ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
 
-_REVISION = "2025-06-18"
-_REVISIONS = ("2024-11-05", "2025-03-26", _REVISION, "2025-11-25")
-"""Those in which nothing is different that is used here."""
-_OPENING: Mapping[str, Any] = {
-    "protocolVersion": _REVISION,
-    "capabilities": {},
-    "clientInfo": {"name": "gpt5-agent", "version": "1"},
-}
-_MOST_PAGES = 20
-_PARTING_SECONDS = 5.0
-"""How long the last words to a server may take."""
-
-
-class RpcRefused(Exception):
-    """The server answered with an error; the text is the server's."""
-
-
-class McpSession:
-    """One session; several calls can be under way in it."""
-
-    def __init__(self, entry: ServerEntry, wire: McpWire) -> None:
-        """Open nothing yet."""
-        self._entry = entry
-        self._name = f"The MCP server {entry.label}"
-        self._wire = wire
-        self._numbers = count(1)
-        self._opening = asyncio.Lock()
-        self._opened = 0
-        self._is_open = False
-        self._has_tools = False
-        self._partings: set[asyncio.Task[None]] = set()
-
-    async def tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them; raises RemoteFailed.
-
-        Of a list without end only the beginning.
-        """
-        await self._open()
-        params: dict[str, Any] = {}
-        for _ in range(_MOST_PAGES if self._has_tools else 0):
-            page = await self._asked("tools/list", params)
-            rows = page.get("tools")
-            for row in (rows if isinstance(rows, list) else [])[:MOST_TOOLS]:
-                if isinstance(row, Mapping):
-                    yield row
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                return
-            params = {"cursor": cursor}
-
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the result of a tool; raises RemoteFailed, RpcRefused."""
-        await self._open()
-        return await self._asked("tools/call", {"name": name, "arguments": arguments})
-
-    async def close(self) -> None:
-        """Say the last words, then end the session; neither takes long."""
-        try:
-            if self._partings:
-                await asyncio.wait(self._partings, timeout=_PARTING_SECONDS)
-        finally:
-            for parting in self._partings:
-                parting.cancel()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_PARTING_SECONDS):
-                    await self._wire.close()
-
-    async def _open(self) -> None:
-        async with self._opening:
-            if not self._is_open:
-                await self._begin()
-
-    async def _begin(self) -> None:
-        """Open the way, agree on a version."""
-        self._is_open = False
-        try:
-            await self._wire.open()
-            answer = await self._answer("initialize", _OPENING)
-            version = answer.get("protocolVersion")
-            if version not in _REVISIONS:
-                raise RemoteFailed(f"{self._name} speaks another version of MCP.")
-            self._wire.version = str(version)
-            ready = rpc_notification("notifications/initialized")
-            await in_time(self._wire.tell(ready), self._entry.seconds, self._name)
-        except (RpcRefused, SessionExpired):
-            raise RemoteFailed(f"{self._name} refused to begin a session.") from None
-        abilities = answer.get("capabilities")
-        self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
-        self._is_open = True
-        self._opened += 1
-
-    async def _asked(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return a result; a session that the server has forgotten is begun anew, once."""
-        opened = self._opened
-        try:
-            return await self._answer(method, params)
-        except SessionExpired:
-            async with self._opening:
-                if self._opened == opened:
-                    await self._begin()
-        try:
-            return await self._answer(method, params)
-        except SessionExpired:
-            raise RemoteFailed(f"{self._name} ends its sessions at once.") from None
-
-    async def _answer(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return what a request is answered with; one that is given up is called back."""
-        request = rpc_request(next(self._numbers), method, params)
-        try:
-            asking = self._wire.ask(request)
-            answer = await in_time(asking, self._entry.seconds, self._name)
-        except (RemoteSlow, asyncio.CancelledError):
-            if method != "initialize":  # which must not be called back
-                self._call_back(request)
-            raise
-        error = answer.get("error")
-        if isinstance(error, Mapping):
-            raise RpcRefused(str(error.get("message") or "It gave no reason."))
-        result = answer.get("result")
-        if not isinstance(result, dict):
-            raise RemoteFailed(f"{self._name} gave an answer without a result.")
-        return result
-
-    def _call_back(self, request: RpcMessage) -> None:
-        """Tell the server, without waiting for it, that nobody waits for an answer."""
-        parting = asyncio.create_task(self._say_cancelled(request["id"]))
-        self._partings.add(parting)
-        parting.add_done_callback(self._partings.discard)
-
-    async def _say_cancelled(self, number: int) -> None:
-        with suppress(RemoteFailed, SessionExpired):
-            await self._wire.tell(
-                rpc_notification("notifications/cancelled", requestId=number)
-            )
-
-
-# ==== toolbox.mcp_child: A program that speaks in lines: started in a group of its own, ended with it.
-
-_GRACE_SECONDS = 2.0
+_CHILD_EXIT_SECONDS = 2.0
 """How long a program may take to end by itself once its stdin is closed."""
 _STDOUT = 1
-_INHERITED = ("PATH", "HOME", "LANG")
+_INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-TakeLine = Callable[[bytes], bool]
+LineCallback = Callable[[bytes], bool]
 """Takes a line; False says that enough is enough."""
 
 
-class Child(asyncio.SubprocessProtocol):
+class ChildProcess(asyncio.SubprocessProtocol):
     """One running program; `is_over` says that nothing can come of it any more."""
 
-    def __init__(self, take: TakeLine, ended: Callable[[], object]) -> None:
+    def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
         """Give each line to `take`, and call `ended` once after the last."""
         self.is_over = False
-        self._take = take
-        self._ended = ended
-        self._line = bytearray()
+        self._on_line = take
+        self._on_end = ended
+        self._partial_line = bytearray()
         self._exited = asyncio.Event()
         self._transport: asyncio.SubprocessTransport | None = None
 
@@ -10946,19 +10822,19 @@ class Child(asyncio.SubprocessProtocol):
         """Take what it wrote; called by the loop."""
         *lines, begun = data.split(b"\n")
         for line in lines:
-            whole, self._line = bytes(self._line + line), bytearray()
-            if not self._take(whole):
+            whole, self._partial_line = bytes(self._partial_line + line), bytearray()
+            if not self._on_line(whole):
                 self.kill()
                 return
-        self._line += begun
-        if len(self._line) > LARGEST_ANSWER:
+        self._partial_line += begun
+        if len(self._partial_line) > MAX_REMOTE_BYTES:
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
         """Take note that a pipe is closed; called by the loop."""
         if fd == _STDOUT:
             self.is_over = True
-            self._ended()
+            self._on_end()
 
     def process_exited(self) -> None:
         """End what it started; called by the loop.
@@ -10990,7 +10866,7 @@ class Child(asyncio.SubprocessProtocol):
             if stdin is not None:
                 stdin.close()
             with suppress(TimeoutError):
-                async with asyncio.timeout(_GRACE_SECONDS):
+                async with asyncio.timeout(_CHILD_EXIT_SECONDS):
                     await self._exited.wait()
             self.kill()
             await self._exited.wait()
@@ -11003,11 +10879,13 @@ class Child(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def start_child(
-    child: Child, command: Sequence[str], environment: Mapping[str, str]
+async def start_child_process(
+    child: ChildProcess, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
     """Start a program; raises OSError, ValueError."""
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    inherited = {
+        name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
+    }
     await asyncio.get_running_loop().subprocess_exec(
         lambda: child,
         *command,
@@ -11019,10 +10897,7 @@ async def start_child(
     )
 
 
-# ==== toolbox.mcp_stdio: The way to an MCP server that is a program on this machine.
-
-
-class McpStdio:
+class McpStdioTransport:
     """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
@@ -11030,112 +10905,260 @@ class McpStdio:
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
-        self._asides = 0
-        self._end = "has ended"
+        self._unrelated_messages = 0
+        self._end_reason = "has ended"
 
     async def open(self) -> None:
         """Start the program; what is left of another one ends."""
         await self.close()
-        self._child = Child(self._take, self._fail)
+        self._child = ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
         try:
-            await start_child(self._child, self._entry.command, environment)
+            await start_child_process(self._child, self._entry.command, environment)
         except (OSError, ValueError):
-            raise RemoteFailed(f"{self._name} cannot be started.") from None
+            raise RemoteError(f"{self._name} cannot be started.") from None
 
-    async def ask(self, request: RpcMessage) -> RpcMessage:
+    async def request(self, request: RpcMessage) -> RpcMessage:
         """Write a request, wait for the line that answers it."""
         answer: asyncio.Future[RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
         try:
-            await self.tell(request)
+            await self.notify(request)
             return await answer
         finally:
             del self._waiting[request["id"]]
 
-    async def tell(self, notification: RpcMessage) -> None:
+    async def notify(self, notification: RpcMessage) -> None:
         """Write a line."""
         if self._child is None or self._child.is_over:
-            raise RemoteFailed(f"{self._name} {self._end}.")
-        self._child.write(rpc_text(notification))
+            raise RemoteError(f"{self._name} {self._end_reason}.")
+        self._child.write(encode_rpc_message(notification))
 
     async def close(self) -> None:
         """End the program."""
         if self._child is not None:
             await self._child.close()
 
-    def _take(self, line: bytes) -> bool:
+    def _receive_line(self, line: bytes) -> bool:
         """Take a line of the program; what is no message is a word to nobody."""
-        self._asides += 1
-        text = with_secrets_hidden(line.decode("utf-8", "replace"), self._entry.secrets)
+        self._unrelated_messages += 1
+        text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
         try:
-            messages = rpc_messages(text)
+            messages = parse_rpc_messages(text)
         except ValueError:
             messages = []
         for message in messages:
-            self._take_message(message)
-        if self._asides <= MOST_ASIDES:
+            self._receive_message(message)
+        if self._unrelated_messages <= MAX_UNRELATED_MESSAGES:
             return True
-        self._end = "wrote too much and was ended"
+        self._end_reason = "wrote too much and was ended"
         return False
 
-    def _take_message(self, message: RpcMessage) -> None:
+    def _receive_message(self, message: RpcMessage) -> None:
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
-        reply = rpc_reply(message)
+        reply = build_rpc_reply(message)
         if reply is not None and self._child is not None:
-            self._child.write(rpc_text(reply))
+            self._child.write(encode_rpc_message(reply))
         elif waiting is not None and not waiting.done():
-            self._asides = 0
+            self._unrelated_messages = 0
             waiting.set_result(message)
 
-    def _fail(self) -> None:
+    def _fail_waiting(self) -> None:
         """Tell those who wait that nothing comes any more."""
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(RemoteFailed(f"{self._name} {self._end}."))
+                answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
 
 
-# ==== toolbox.mcp: The tools of an MCP server, as the agent is offered them.
+# ==== toolbox.mcp.client: One MCP session, and the tools that its server offers.
 
-_LONGEST_REASON = 500
-_PARTS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_PROTOCOL_VERSION = "2025-06-18"
+_SUPPORTED_VERSIONS = ("2024-11-05", "2025-03-26", _PROTOCOL_VERSION, "2025-11-25")
+"""Those in which nothing is different that is used here."""
+_INITIALIZE_PARAMS: Mapping[str, Any] = {
+    "protocolVersion": _PROTOCOL_VERSION,
+    "capabilities": {},
+    "clientInfo": {"name": "gpt5-agent", "version": "1"},
+}
+_MAX_PAGES = 20
+_SESSION_CLOSE_SECONDS = 5.0
+"""How long the last words to a server may take."""
+
+
+class RpcError(Exception):
+    """The server answered with an error; the text is the server's."""
+
+
+class McpSession:
+    """One session; several calls can be under way in it."""
+
+    def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
+        """Open nothing yet."""
+        self._entry = entry
+        self._name = f"The MCP server {entry.label}"
+        self._transport = wire
+        self._numbers = count(1)
+        self._open_lock = asyncio.Lock()
+        self._open_count = 0
+        self._is_open = False
+        self._has_tools = False
+        self._cancellations: set[asyncio.Task[None]] = set()
+
+    async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
+        """Yield the tools as the server describes them; raises RemoteError.
+
+        Of a list without end only the beginning.
+        """
+        await self._open()
+        params: dict[str, Any] = {}
+        for _ in range(_MAX_PAGES if self._has_tools else 0):
+            page = await self._request_with_retry("tools/list", params)
+            rows = page.get("tools")
+            for row in (rows if isinstance(rows, list) else [])[:MAX_TOOLS_PER_SERVER]:
+                if isinstance(row, Mapping):
+                    yield row
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor:
+                return
+            params = {"cursor": cursor}
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the result of a tool; raises RemoteError, RpcError."""
+        await self._open()
+        return await self._request_with_retry(
+            "tools/call", {"name": name, "arguments": arguments}
+        )
+
+    async def close(self) -> None:
+        """Say the last words, then end the session; neither takes long."""
+        try:
+            if self._cancellations:
+                await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
+        finally:
+            for parting in self._cancellations:
+                parting.cancel()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SESSION_CLOSE_SECONDS):
+                    await self._transport.close()
+
+    async def _open(self) -> None:
+        async with self._open_lock:
+            if not self._is_open:
+                await self._initialize()
+
+    async def _initialize(self) -> None:
+        """Open the way, agree on a version."""
+        self._is_open = False
+        try:
+            await self._transport.open()
+            answer = await self._request("initialize", _INITIALIZE_PARAMS)
+            version = answer.get("protocolVersion")
+            if version not in _SUPPORTED_VERSIONS:
+                raise RemoteError(f"{self._name} speaks another version of MCP.")
+            self._transport.version = str(version)
+            ready = build_rpc_notification("notifications/initialized")
+            await run_with_timeout(
+                self._transport.notify(ready), self._entry.seconds, self._name
+            )
+        except (RpcError, SessionExpired):
+            raise RemoteError(f"{self._name} refused to begin a session.") from None
+        abilities = answer.get("capabilities")
+        self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
+        self._is_open = True
+        self._open_count += 1
+
+    async def _request_with_retry(
+        self, method: str, params: Mapping[str, Any]
+    ) -> RpcMessage:
+        """Return a result; a session that the server has forgotten is begun anew, once."""
+        opened = self._open_count
+        try:
+            return await self._request(method, params)
+        except SessionExpired:
+            async with self._open_lock:
+                if self._open_count == opened:
+                    await self._initialize()
+        try:
+            return await self._request(method, params)
+        except SessionExpired:
+            raise RemoteError(f"{self._name} ends its sessions at once.") from None
+
+    async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
+        """Return what a request is answered with; one that is given up is called back."""
+        request = build_rpc_request(next(self._numbers), method, params)
+        try:
+            asking = self._transport.request(request)
+            answer = await run_with_timeout(asking, self._entry.seconds, self._name)
+        except (RemoteTimeout, asyncio.CancelledError):
+            if method != "initialize":  # which must not be called back
+                self._cancel_request(request)
+            raise
+        error = answer.get("error")
+        if isinstance(error, Mapping):
+            raise RpcError(str(error.get("message") or "It gave no reason."))
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            raise RemoteError(f"{self._name} gave an answer without a result.")
+        return result
+
+    def _cancel_request(self, request: RpcMessage) -> None:
+        """Tell the server, without waiting for it, that nobody waits for an answer."""
+        parting = asyncio.create_task(self._notify_cancelled(request["id"]))
+        self._cancellations.add(parting)
+        parting.add_done_callback(self._cancellations.discard)
+
+    async def _notify_cancelled(self, number: int) -> None:
+        with suppress(RemoteError, SessionExpired):
+            await self._transport.notify(
+                build_rpc_notification("notifications/cancelled", requestId=number)
+            )
+
+
+_MAX_ERROR_CHARACTERS = 500
+_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 """What MCP knows; other parts mean something to the agent, which a server must not
 say: `file` names one of ours."""
 
 
-class McpServer:
+class McpClient:
     """One server, for one run; nothing is opened before it is needed."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
         self._entry = entry
-        wire: McpWire = McpStdio(entry) if entry.command else McpHttp(entry)
+        wire: McpTransport = (
+            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
+        )
         self._session = McpSession(entry, wire)
 
-    async def offered(self) -> tuple[RemoteSpec, ...]:
-        """Return what the server offers, each name once; raises RemoteFailed."""
-        found: dict[str, RemoteSpec] = {}
+    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
+        """Return what the server offers, each name once; raises RemoteError."""
+        found: dict[str, RemoteToolSpec] = {}
         try:
-            async with aclosing(self._session.tools()) as rows:
+            async with aclosing(self._session.list_tools()) as rows:
                 async for row in rows:
-                    spec = _spec(row)
+                    spec = _read_tool_spec(row)
                     if spec is not None and self._allows(spec):
                         found.setdefault(spec.own_name, spec)
-                    if len(found) == MOST_TOOLS:
+                    if len(found) == MAX_TOOLS_PER_SERVER:
                         break
-        except RpcRefused:
+        except RpcError:
             label = self._entry.label
-            raise RemoteFailed(
+            raise RemoteError(
                 f"The MCP server {label} does not list its tools."
             ) from None
         return tuple(found.values())
 
-    def tool(self, spec: RemoteSpec) -> RemoteTool:
+    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
         """Return a tool that the server runs."""
-        return remote_tool(self._entry.label, spec, partial(self._call, spec.own_name))
+        return make_remote_tool(
+            self._entry.label, spec, partial(self._call, spec.own_name)
+        )
 
     async def close(self) -> None:
         """End the session."""
@@ -11143,34 +11166,36 @@ class McpServer:
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         try:
-            return _mcp_result(await self._session.call(name, arguments))
-        except RpcRefused as refused:
-            reason = shortened(str(refused), _LONGEST_REASON)
-            return failed_result(reason)
+            return _read_tool_result(await self._session.call_tool(name, arguments))
+        except RpcError as refused:
+            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
+            return build_error_result(reason)
 
-    def _allows(self, spec: RemoteSpec) -> bool:
-        return allows_tool(self._entry.allowed, spec.own_name)
+    def _allows(self, spec: RemoteToolSpec) -> bool:
+        return is_tool_allowed(self._entry.allowed, spec.own_name)
 
 
-def _spec(row: Mapping[str, Any]) -> RemoteSpec | None:
+def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
     """Return a tool as a server describes it, or None for what is none."""
     name, schema = row.get("name"), row.get("inputSchema")
     if not isinstance(name, str) or not name:
         return None
-    if not isinstance(schema, dict) or not is_modest(schema):
+    if not isinstance(schema, dict) or not is_schema_small(schema):
         return None
     args = {"type": "object", "properties": {}, **schema}
-    return RemoteSpec(name, str(row.get("description") or row.get("title") or ""), args)
+    return RemoteToolSpec(
+        name, str(row.get("description") or row.get("title") or ""), args
+    )
 
 
-def _mcp_result(result: Mapping[str, Any]) -> dict[str, Any]:
+def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result with the parts that MCP knows, or with what stands for them."""
     content = result.get("content")
     rows = content if isinstance(content, list) else []
     parts = [
-        _part(row)
+        _read_content_part(row)
         for row in rows
-        if isinstance(row, Mapping) and row.get("type") in _PARTS
+        if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
     ]
     if not parts and result.get("structuredContent") is not None:
         parts = [{"type": "json", "json": result["structuredContent"]}]
@@ -11178,18 +11203,468 @@ def _mcp_result(result: Mapping[str, Any]) -> dict[str, Any]:
     return {"isError": result.get("isError") is True, "content": told}
 
 
-def _part(row: Mapping[str, Any]) -> dict[str, Any]:
+def _read_content_part(row: Mapping[str, Any]) -> dict[str, Any]:
     kind = "blob" if row["type"] == "audio" else row["type"]
     return {**row, "type": kind}
 
 
-# ==== toolbox.openapi_answers: What a server answered to a call -> what the model is told of it.
+# ==== toolbox.openapi.document: Reads an OpenAPI document into operations that can be tools.
 
-_LONGEST_ERROR = 2_000
+_MAX_OPENAPI_SCHEMA_DEPTH = 40
+_MAX_DEFINITIONS = 100
+_MAX_REFERENCE_HOPS = 10
+_INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class InvalidOpenApiSchema(Exception):
+    """A schema refers to what is not there, or is too large."""
+
+
+def resolve_openapi_reference(
+    node: object, document: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return an object of the document, or the one that it refers to."""
+    for _ in range(_MAX_REFERENCE_HOPS):
+        if not isinstance(node, Mapping):
+            break
+        if "$ref" not in node:
+            return node
+        node = _follow_pointer(node["$ref"], document)
+    raise InvalidOpenApiSchema
+
+
+def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
+    """Return what a reference points at (RFC 6901, inside the document alone)."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        raise InvalidOpenApiSchema
+    node: Any = document
+    for step in unquote(reference[2:]).split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(node, Mapping) or name not in node:
+            raise InvalidOpenApiSchema
+        node = node[name]
+    return node
+
+
+class OpenApiSchemas:
+    """The schemas of one tool; `definitions` holds what they refer to."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Take what references are about."""
+        self.definitions: dict[str, Any] = {}
+        self._document = document
+        self._names: dict[str, str] = {}
+
+    def make_standalone(
+        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
+    ) -> Any:
+        """Return a schema whose references lead to `definitions`.
+
+        Raises InvalidOpenApiSchema.
+        """
+        if levels == 0:
+            raise InvalidOpenApiSchema
+        if isinstance(node, list):
+            return [self.make_standalone(one, levels - 1) for one in node]
+        if not isinstance(node, Mapping):
+            return node
+        if isinstance(node.get("$ref"), str):
+            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
+        return {
+            str(key): self.make_standalone(value, levels - 1)
+            for key, value in node.items()
+        }
+
+    def _define(self, reference: str, levels: int) -> str:
+        """Return the name under which something is defined from now on."""
+        if reference not in self._names:
+            if len(self._names) == _MAX_DEFINITIONS:
+                raise InvalidOpenApiSchema
+            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
+            taken = last in self._names.values()
+            name = f"{last}_{len(self._names)}" if taken else last
+            self._names[reference] = name
+            target = _follow_pointer(reference, self._document)
+            self.definitions[name] = self.make_standalone(target, levels)
+        return self._names[reference]
+
+
+_PARAMETER_LOCATIONS = ("path", "query", "header")
+_RESERVED_HEADERS = frozenset(
+    {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
+)
+_SECRET_HEADER_WORDS = (
+    "auth",
+    "cookie",
+    "forward",
+    "key",
+    "secret",
+    "token",
+    "transfer",
+)
+"""Headers of which a model does not decide: ours, and those that open doors."""
+_EXPLODED_STYLES = ("form", "deepObject")
 
 
 @dataclass(frozen=True, slots=True)
-class OpenApiAnswer:
+class OpenApiParameter:
+    """A parameter; `argument` is what the tool calls it, `style` how it is written.
+
+    The style `json` is that of a parameter with a media type.
+    """
+
+    argument: str
+    name: str
+    location: str
+    style: str
+    explodes: bool
+
+
+class OpenApiArguments:
+    """The arguments of one operation; `body` is the one that is sent as JSON."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Begin with none."""
+        self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
+        self.body = ""
+        self._document = document
+        self._schemas = OpenApiSchemas(document)
+        self._properties: dict[str, Any] = {}
+        self._required: dict[str, None] = {}
+        self._api_keys = frozenset(_api_key_parameters(document))
+
+    def build_schema(self) -> dict[str, Any]:
+        """Return the schema of all arguments."""
+        definitions = self._schemas.definitions
+        return {
+            "type": "object",
+            "properties": self._properties,
+            "required": list(self._required),
+            **({"$defs": definitions} if definitions else {}),
+        }
+
+    def add_parameters(self, rows: object) -> None:
+        """Add parameters; one of an operation takes the place of its path's.
+
+        Raises InvalidOpenApiSchema.
+        """
+        for row in rows if isinstance(rows, list) else []:
+            said = resolve_openapi_reference(row, self._document)
+            place, name = str(said.get("in")), str(said.get("name"))
+            if self._is_model_argument(place, name):
+                self._add_parameter(place, name, said)
+
+    def add_body(self, body: object) -> None:
+        """Add a body of JSON; raises InvalidOpenApiSchema for one that has to be another."""
+        if body is None:
+            return
+        said = resolve_openapi_reference(body, self._document)
+        media = _find_json_media(said.get("content"))
+        if media is not None:
+            self.body = self._free_name("body")
+            schema = self._schemas.make_standalone(media.get("schema") or {})
+            self._properties[self.body] = schema
+        if said.get("required") is True:
+            if media is None:
+                raise InvalidOpenApiSchema
+            self._required[self.body] = None
+
+    def _is_model_argument(self, place: str, name: str) -> bool:
+        """Say whether a parameter is the model's to give."""
+        if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
+            return False
+        low = name.lower()
+        is_closed = low in _RESERVED_HEADERS or any(
+            word in low for word in _SECRET_HEADER_WORDS
+        )
+        return place != "header" or not is_closed
+
+    def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
+        before = self.parameters.get((place, name))
+        argument = before.argument if before else self._free_name(name, place)
+        media = _find_json_media(said.get("content"))
+        node = (said if media is None else media).get("schema")
+        schema = self._schemas.make_standalone(node or {"type": "string"})
+        if said.get("description") and "$ref" not in schema:
+            schema = {**schema, "description": str(said["description"])}
+        self._properties[argument] = schema
+        if place == "path" or said.get("required") is True:
+            self._required[argument] = None
+        usual = "form" if place == "query" else "simple"
+        style = str(said.get("style") or usual) if media is None else "json"
+        explodes = said.get("explode", style in _EXPLODED_STYLES) is True
+        self.parameters[place, name] = OpenApiParameter(
+            argument, name, place, style, explodes
+        )
+
+    def _free_name(self, name: str, place: str = "request") -> str:
+        return f"{place}_{name}" if name in self._properties else name
+
+
+def _find_json_media(content: object) -> Mapping[str, Any] | None:
+    """Return what is said of a content that is JSON, or None."""
+    for kind, media in (content if isinstance(content, Mapping) else {}).items():
+        name = str(kind).partition(";")[0].strip().lower()
+        is_json = name == "application/json" or name.endswith("+json")
+        if is_json and isinstance(media, Mapping):
+            return media
+    return None
+
+
+def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield place and name of each key that a document says it wants."""
+    try:
+        parts = resolve_openapi_reference(document.get("components"), document)
+        schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
+    except InvalidOpenApiSchema:
+        return
+    for scheme in schemes.values():
+        if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
+            yield str(scheme.get("in")), str(scheme.get("name")).lower()
+
+
+_METHODS = ("get", "put", "post", "delete", "patch")
+_PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
+_PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiOperation:
+    """A tool that is a request; `url` has the parameters of its path in braces.
+
+    `body` is the argument that is sent as JSON, empty for none.
+    """
+
+    spec: RemoteToolSpec
+    method: str
+    url: str
+    parameters: tuple[OpenApiParameter, ...] = ()
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiDocument:
+    """A document that was found at `url`; its calls go to `base_url`, if there is one."""
+
+    content: Any
+    url: str
+    base_url: str = ""
+
+    def operations(self) -> Iterator[OpenApiOperation]:
+        """Yield the operations that can be called; raises InvalidOpenApiSchema.
+
+        One that is elsewhere, or wants a body that is no JSON, is not among them.
+        """
+        if not isinstance(self.content, Mapping):
+            raise InvalidOpenApiSchema
+        paths = self.content.get("paths")
+        is_known = str(self.content.get("openapi")).startswith("3.")
+        if not is_known or not isinstance(paths, Mapping):
+            raise InvalidOpenApiSchema
+        for path, item in paths.items():
+            for method in _METHODS if _PATH_PATTERN.fullmatch(path) else ():
+                try:
+                    operation = self._operation(path, method, item)
+                except InvalidOpenApiSchema:
+                    continue
+                if operation is not None:
+                    yield operation
+
+    def _operation(
+        self, path: str, method: str, item: object
+    ) -> OpenApiOperation | None:
+        """Return an operation, if there is one; raises InvalidOpenApiSchema."""
+        holder = resolve_openapi_reference(item, self.content)
+        if method not in holder:
+            return None
+        said = resolve_openapi_reference(holder[method], self.content)
+        arguments = OpenApiArguments(self.content)
+        arguments.add_parameters(holder.get("parameters"))
+        arguments.add_parameters(said.get("parameters"))
+        arguments.add_body(said.get("requestBody"))
+        schema = arguments.build_schema()
+        known = {name for place, name in arguments.parameters if place == "path"}
+        if not known.issuperset(_PATH_PARAMETER.findall(path)) or not is_schema_small(
+            schema
+        ):
+            raise InvalidOpenApiSchema
+        name = said.get("operationId") or f"{method}_{path.strip('/')}"
+        return OpenApiOperation(
+            RemoteToolSpec(str(name), _operation_description(said), schema),
+            method.upper(),
+            self._base_url(said, holder) + path,
+            tuple(arguments.parameters.values()),
+            arguments.body,
+        )
+
+    def _base_url(self, *holders: Mapping[str, Any]) -> str:
+        """Return where an operation is; raises InvalidOpenApiSchema for another host.
+
+        Only the path is the document's: the host is always one that an administrator
+        named.
+        """
+        if self.base_url:
+            return _replace_path(self.base_url, urlsplit(self.base_url).path)
+        lists = [holder.get("servers") for holder in (*holders, self.content)]
+        servers: list[Any] = next(
+            (one for one in lists if isinstance(one, list) and one), [{}]
+        )
+        try:
+            base = urljoin(self.url, _server_url(servers[0]))
+        except ValueError:  # brackets without an address
+            raise InvalidOpenApiSchema from None
+        if web_origin(base) != web_origin(self.url):
+            raise InvalidOpenApiSchema
+        return _replace_path(self.url, urlsplit(base).path)
+
+
+def web_origin(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of an address; of none that is of no use."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return ("", "", 0)
+    return (parts.scheme, parts.hostname or "", port)
+
+
+def _replace_path(url: str, path: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}"
+
+
+def _server_url(server: object) -> str:
+    """Return the address of a server, its variables replaced by what is usual."""
+    said = server if isinstance(server, Mapping) else {}
+    variables = said.get("variables")
+    url = str(said.get("url") or "/")
+    for name, one in (variables if isinstance(variables, Mapping) else {}).items():
+        usual = one.get("default") if isinstance(one, Mapping) else None
+        url = url.replace(f"{{{name}}}", str(usual or ""))
+    return url
+
+
+def _operation_description(operation: Mapping[str, Any]) -> str:
+    texts = (operation.get("summary"), operation.get("description"))
+    return "\n".join(dict.fromkeys(str(text) for text in texts if text))
+
+
+# ==== toolbox.openapi.calls: The HTTP request of one tool call, and the tool result of its response.
+
+_STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
+_URL_PARAMETER = re.compile(r"\{([^{}]*)\}")
+
+
+class InvalidOpenApiArgument(Exception):
+    """An argument has no place in the request; says which, for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiRequest:
+    """A request, without what proves who we are."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+def build_openapi_request(
+    operation: OpenApiOperation, arguments: Mapping[str, Any]
+) -> OpenApiRequest:
+    """Return the request of a call; raises InvalidOpenApiArgument."""
+    given = {
+        parameter: arguments[parameter.argument]
+        for parameter in operation.parameters
+        if arguments.get(parameter.argument) is not None
+    }
+    query = [
+        pair
+        for parameter, value in given.items()
+        if parameter.location == "query"
+        for pair in _query_pairs(parameter, value)
+    ]
+    url = _fill_path(operation.url, given)
+    headers = {
+        parameter.name: _serialize_header(parameter, value)
+        for parameter, value in given.items()
+        if parameter.location == "header"
+    }
+    body = None
+    if operation.body and operation.body in arguments:
+        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
+        headers["Content-Type"] = "application/json"
+    if query:
+        url = f"{url}?{urlencode(query, quote_via=quote)}"
+    return OpenApiRequest(operation.method, url, headers, body)
+
+
+def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
+    """Return an address with the parameters of its path.
+
+    Each stays inside its own segment: `..` would lead to another operation.
+    """
+    texts = {
+        parameter.name: quote(_serialize_parameter(parameter, value), safe="")
+        for parameter, value in given.items()
+        if parameter.location == "path"
+    }
+    for name in _URL_PARAMETER.findall(url):
+        if not texts.get(name):
+            raise InvalidOpenApiArgument(f"{name} must not be empty")
+    filled = _URL_PARAMETER.sub(lambda braced: texts[braced[1]], url)
+    if {".", ".."} & set(urlsplit(filled).path.split("/")):
+        raise InvalidOpenApiArgument("a part of the path must not be . or ..")
+    return filled
+
+
+def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the pairs that a value is in a query (OpenAPI 3.1, Parameter Object)."""
+    match value:
+        case dict() if parameter.style == "deepObject":
+            for key, one in value.items():
+                yield f"{parameter.name}[{key}]", _serialize_scalar(one)
+        case dict() if parameter.explodes and parameter.style == "form":
+            for key, one in value.items():
+                yield key, _serialize_scalar(one)
+        case list() if parameter.explodes and parameter.style != "json":
+            for one in value:
+                yield parameter.name, _serialize_scalar(one)
+        case _:
+            yield parameter.name, _serialize_parameter(parameter, value)
+
+
+def _serialize_header(parameter: OpenApiParameter, value: Any) -> str:
+    text = _serialize_parameter(parameter, value)
+    if not (text.isascii() and text.isprintable()):
+        raise InvalidOpenApiArgument(f"{parameter.name} holds what no header can")
+    return text
+
+
+def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
+    """Return a value as one text."""
+    between = _STYLE_SEPARATORS.get(parameter.style, ",")
+    match value:
+        case list() if parameter.style != "json":
+            return between.join(map(_serialize_scalar, value))
+        case dict() if parameter.style != "json":
+            sign = "=" if parameter.explodes else between
+            pairs = [
+                f"{key}{sign}{_serialize_scalar(one)}" for key, one in value.items()
+            ]
+            return between.join(pairs)
+    return json.dumps(value) if parameter.style == "json" else _serialize_scalar(value)
+
+
+def _serialize_scalar(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_MAX_HTTP_ERROR_CHARACTERS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiResponse:
     """An answer: a text, or else the content of a file.
 
     Without `is_whole` the text is only the beginning.
@@ -11201,18 +11676,21 @@ class OpenApiAnswer:
     content: bytes = b""
     is_whole: bool = True
 
-    def result(self) -> dict[str, Any]:
+    def as_tool_result(self) -> dict[str, Any]:
         """Return what the model is told, in MCP's form.
 
         A value stands in a part of its own: taken as a list of parts it could name
         files of ours.
         """
         if self.status >= 300:
-            reason = shortened(self.text, _LONGEST_ERROR) or "no reason given"
-            return failed_result(f"HTTP {self.status}: {reason}")
-        return {"content": [self._part()]}
+            reason = (
+                truncate_text(self.text, _MAX_HTTP_ERROR_CHARACTERS)
+                or "no reason given"
+            )
+            return build_error_result(f"HTTP {self.status}: {reason}")
+        return {"content": [self._content_part()]}
 
-    def _part(self) -> dict[str, Any]:
+    def _content_part(self) -> dict[str, Any]:
         if self.content:
             encoded = base64.b64encode(self.content).decode("ascii")
             return {"type": "blob", "data": encoded, "mimeType": self.media_type}
@@ -11231,453 +11709,15 @@ def is_text_type(media_type: str) -> bool:
     return media_type.startswith("text/") or media_type.endswith(("json", "xml"))
 
 
-# ==== toolbox.openapi_schemas: Schemas of an OpenAPI document -> schemas that stand alone.
+# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, as the agent is offered them.
 
-_DEEPEST_NODE = 40
-_MOST_DEFINITIONS = 100
-_HOPS = 10
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]")
+_MAX_REDIRECTED_REQUESTS = 4
+_MAX_TEXT_BYTES = 1024 * 1024
+_METHOD_PRESERVING_STATUSES = (307, 308)
+_REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 
 
-class SchemaUnusable(Exception):
-    """A schema refers to what is not there, or is too large."""
-
-
-def resolved(node: object, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an object of the document, or the one that it refers to."""
-    for _ in range(_HOPS):
-        if not isinstance(node, Mapping):
-            break
-        if "$ref" not in node:
-            return node
-        node = _pointed_at(node["$ref"], document)
-    raise SchemaUnusable
-
-
-def _pointed_at(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return what a reference points at (RFC 6901, inside the document alone)."""
-    if not isinstance(reference, str) or not reference.startswith("#/"):
-        raise SchemaUnusable
-    node: Any = document
-    for step in unquote(reference[2:]).split("/"):
-        name = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, Mapping) or name not in node:
-            raise SchemaUnusable
-        node = node[name]
-    return node
-
-
-class OpenApiSchemas:
-    """The schemas of one tool; `definitions` holds what they refer to."""
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        """Take what references are about."""
-        self.definitions: dict[str, Any] = {}
-        self._document = document
-        self._names: dict[str, str] = {}
-
-    def standing_alone(self, node: Any, levels: int = _DEEPEST_NODE) -> Any:
-        """Return a schema whose references lead to `definitions`.
-
-        Raises SchemaUnusable.
-        """
-        if levels == 0:
-            raise SchemaUnusable
-        if isinstance(node, list):
-            return [self.standing_alone(one, levels - 1) for one in node]
-        if not isinstance(node, Mapping):
-            return node
-        if isinstance(node.get("$ref"), str):
-            return {"$ref": f"#/$defs/{self._definition(node['$ref'], levels - 1)}"}
-        return {
-            str(key): self.standing_alone(value, levels - 1)
-            for key, value in node.items()
-        }
-
-    def _definition(self, reference: str, levels: int) -> str:
-        """Return the name under which something is defined from now on."""
-        if reference not in self._names:
-            if len(self._names) == _MOST_DEFINITIONS:
-                raise SchemaUnusable
-            last = _NOT_IN_A_NAME.sub("_", reference.rpartition("/")[2])
-            taken = last in self._names.values()
-            name = f"{last}_{len(self._names)}" if taken else last
-            self._names[reference] = name
-            target = _pointed_at(reference, self._document)
-            self.definitions[name] = self.standing_alone(target, levels)
-        return self._names[reference]
-
-
-# ==== toolbox.openapi_arguments: The arguments of an OpenAPI operation: what a model gives, where it goes.
-
-_PLACES = ("path", "query", "header")
-_OURS = frozenset(
-    {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
-)
-_SECRET_WORDS = ("auth", "cookie", "forward", "key", "secret", "token", "transfer")
-"""Headers of which a model does not decide: ours, and those that open doors."""
-_EXPLODED = ("form", "deepObject")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenApiParameter:
-    """A parameter; `argument` is what the tool calls it, `style` how it is written.
-
-    The style `json` is that of a parameter with a media type.
-    """
-
-    argument: str
-    name: str
-    place: str
-    style: str
-    explodes: bool
-
-
-class OpenApiArguments:
-    """The arguments of one operation; `body` is the one that is sent as JSON."""
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        """Begin with none."""
-        self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
-        self.body = ""
-        self._document = document
-        self._schemas = OpenApiSchemas(document)
-        self._properties: dict[str, Any] = {}
-        self._required: dict[str, None] = {}
-        self._keys = frozenset(_keys_of(document))
-
-    def schema(self) -> dict[str, Any]:
-        """Return the schema of all arguments."""
-        definitions = self._schemas.definitions
-        return {
-            "type": "object",
-            "properties": self._properties,
-            "required": list(self._required),
-            **({"$defs": definitions} if definitions else {}),
-        }
-
-    def add_parameters(self, rows: object) -> None:
-        """Add parameters; one of an operation takes the place of its path's.
-
-        Raises SchemaUnusable.
-        """
-        for row in rows if isinstance(rows, list) else []:
-            said = resolved(row, self._document)
-            place, name = str(said.get("in")), str(said.get("name"))
-            if self._is_models(place, name):
-                self._add(place, name, said)
-
-    def add_body(self, body: object) -> None:
-        """Add a body of JSON; raises SchemaUnusable for one that has to be another."""
-        if body is None:
-            return
-        said = resolved(body, self._document)
-        media = _json_media(said.get("content"))
-        if media is not None:
-            self.body = self._free_name("body")
-            schema = self._schemas.standing_alone(media.get("schema") or {})
-            self._properties[self.body] = schema
-        if said.get("required") is True:
-            if media is None:
-                raise SchemaUnusable
-            self._required[self.body] = None
-
-    def _is_models(self, place: str, name: str) -> bool:
-        """Say whether a parameter is the model's to give."""
-        if place not in _PLACES or (place, name.lower()) in self._keys:
-            return False
-        low = name.lower()
-        is_closed = low in _OURS or any(word in low for word in _SECRET_WORDS)
-        return place != "header" or not is_closed
-
-    def _add(self, place: str, name: str, said: Mapping[str, Any]) -> None:
-        before = self.parameters.get((place, name))
-        argument = before.argument if before else self._free_name(name, place)
-        media = _json_media(said.get("content"))
-        node = (said if media is None else media).get("schema")
-        schema = self._schemas.standing_alone(node or {"type": "string"})
-        if said.get("description") and "$ref" not in schema:
-            schema = {**schema, "description": str(said["description"])}
-        self._properties[argument] = schema
-        if place == "path" or said.get("required") is True:
-            self._required[argument] = None
-        usual = "form" if place == "query" else "simple"
-        style = str(said.get("style") or usual) if media is None else "json"
-        explodes = said.get("explode", style in _EXPLODED) is True
-        self.parameters[place, name] = OpenApiParameter(
-            argument, name, place, style, explodes
-        )
-
-    def _free_name(self, name: str, place: str = "request") -> str:
-        return f"{place}_{name}" if name in self._properties else name
-
-
-def _json_media(content: object) -> Mapping[str, Any] | None:
-    """Return what is said of a content that is JSON, or None."""
-    for kind, media in (content if isinstance(content, Mapping) else {}).items():
-        name = str(kind).partition(";")[0].strip().lower()
-        is_json = name == "application/json" or name.endswith("+json")
-        if is_json and isinstance(media, Mapping):
-            return media
-    return None
-
-
-def _keys_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield place and name of each key that a document says it wants."""
-    try:
-        parts = resolved(document.get("components"), document)
-        schemes = resolved(parts.get("securitySchemes"), document)
-    except SchemaUnusable:
-        return
-    for scheme in schemes.values():
-        if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
-            yield str(scheme.get("in")), str(scheme.get("name")).lower()
-
-
-# ==== toolbox.openapi_operations: An OpenAPI document -> the operations that can be tools.
-
-_METHODS = ("get", "put", "post", "delete", "patch")
-_PATH = re.compile(r"(?:/[^?#]*)+")
-_BRACED = re.compile(r"\{([^{}]*)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenApiOperation:
-    """A tool that is a request; `url` has the parameters of its path in braces.
-
-    `body` is the argument that is sent as JSON, empty for none.
-    """
-
-    spec: RemoteSpec
-    method: str
-    url: str
-    parameters: tuple[OpenApiParameter, ...] = ()
-    body: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenApiDocument:
-    """A document that was found at `url`; its calls go to `base_url`, if there is one."""
-
-    content: Any
-    url: str
-    base_url: str = ""
-
-    def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the operations that can be called; raises SchemaUnusable.
-
-        One that is elsewhere, or wants a body that is no JSON, is not among them.
-        """
-        if not isinstance(self.content, Mapping):
-            raise SchemaUnusable
-        paths = self.content.get("paths")
-        is_known = str(self.content.get("openapi")).startswith("3.")
-        if not is_known or not isinstance(paths, Mapping):
-            raise SchemaUnusable
-        for path, item in paths.items():
-            for method in _METHODS if _PATH.fullmatch(path) else ():
-                try:
-                    operation = self._operation(path, method, item)
-                except SchemaUnusable:
-                    continue
-                if operation is not None:
-                    yield operation
-
-    def _operation(
-        self, path: str, method: str, item: object
-    ) -> OpenApiOperation | None:
-        """Return an operation, if there is one; raises SchemaUnusable."""
-        holder = resolved(item, self.content)
-        if method not in holder:
-            return None
-        said = resolved(holder[method], self.content)
-        arguments = OpenApiArguments(self.content)
-        arguments.add_parameters(holder.get("parameters"))
-        arguments.add_parameters(said.get("parameters"))
-        arguments.add_body(said.get("requestBody"))
-        schema = arguments.schema()
-        known = {name for place, name in arguments.parameters if place == "path"}
-        if not known.issuperset(_BRACED.findall(path)) or not is_modest(schema):
-            raise SchemaUnusable
-        name = said.get("operationId") or f"{method}_{path.strip('/')}"
-        return OpenApiOperation(
-            RemoteSpec(str(name), _words_on(said), schema),
-            method.upper(),
-            self._base(said, holder) + path,
-            tuple(arguments.parameters.values()),
-            arguments.body,
-        )
-
-    def _base(self, *holders: Mapping[str, Any]) -> str:
-        """Return where an operation is; raises SchemaUnusable for another host.
-
-        Only the path is the document's: the host is always one that an administrator
-        named.
-        """
-        if self.base_url:
-            return _start_of(self.base_url, urlsplit(self.base_url).path)
-        lists = [holder.get("servers") for holder in (*holders, self.content)]
-        servers: list[Any] = next(
-            (one for one in lists if isinstance(one, list) and one), [{}]
-        )
-        try:
-            base = urljoin(self.url, _server_address(servers[0]))
-        except ValueError:  # brackets without an address
-            raise SchemaUnusable from None
-        if web_origin(base) != web_origin(self.url):
-            raise SchemaUnusable
-        return _start_of(self.url, urlsplit(base).path)
-
-
-def web_origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address; of none that is of no use."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        return ("", "", 0)
-    return (parts.scheme, parts.hostname or "", port)
-
-
-def _start_of(url: str, path: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}"
-
-
-def _server_address(server: object) -> str:
-    """Return the address of a server, its variables replaced by what is usual."""
-    said = server if isinstance(server, Mapping) else {}
-    variables = said.get("variables")
-    url = str(said.get("url") or "/")
-    for name, one in (variables if isinstance(variables, Mapping) else {}).items():
-        usual = one.get("default") if isinstance(one, Mapping) else None
-        url = url.replace(f"{{{name}}}", str(usual or ""))
-    return url
-
-
-def _words_on(operation: Mapping[str, Any]) -> str:
-    texts = (operation.get("summary"), operation.get("description"))
-    return "\n".join(dict.fromkeys(str(text) for text in texts if text))
-
-
-# ==== toolbox.openapi_requests: The arguments of a call -> the request that it is.
-
-_BETWEEN: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
-_IN_BRACES = re.compile(r"\{([^{}]*)\}")
-
-
-class ArgumentUnusable(Exception):
-    """An argument has no place in the request; says which, for the model."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenApiRequest:
-    """A request, without what proves who we are."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-
-
-def openapi_request(
-    operation: OpenApiOperation, arguments: Mapping[str, Any]
-) -> OpenApiRequest:
-    """Return the request of a call; raises ArgumentUnusable."""
-    given = {
-        parameter: arguments[parameter.argument]
-        for parameter in operation.parameters
-        if arguments.get(parameter.argument) is not None
-    }
-    query = [
-        pair
-        for parameter, value in given.items()
-        if parameter.place == "query"
-        for pair in _query_pairs(parameter, value)
-    ]
-    url = _filled_path(operation.url, given)
-    headers = {
-        parameter.name: _header_text(parameter, value)
-        for parameter, value in given.items()
-        if parameter.place == "header"
-    }
-    body = None
-    if operation.body and operation.body in arguments:
-        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
-        headers["Content-Type"] = "application/json"
-    if query:
-        url = f"{url}?{urlencode(query, quote_via=quote)}"
-    return OpenApiRequest(operation.method, url, headers, body)
-
-
-def _filled_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    """Return an address with the parameters of its path.
-
-    Each stays inside its own segment: `..` would lead to another operation.
-    """
-    texts = {
-        parameter.name: quote(_joined_text(parameter, value), safe="")
-        for parameter, value in given.items()
-        if parameter.place == "path"
-    }
-    for name in _IN_BRACES.findall(url):
-        if not texts.get(name):
-            raise ArgumentUnusable(f"{name} must not be empty")
-    filled = _IN_BRACES.sub(lambda braced: texts[braced[1]], url)
-    if {".", ".."} & set(urlsplit(filled).path.split("/")):
-        raise ArgumentUnusable("a part of the path must not be . or ..")
-    return filled
-
-
-def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that a value is in a query (OpenAPI 3.1, Parameter Object)."""
-    match value:
-        case dict() if parameter.style == "deepObject":
-            for key, one in value.items():
-                yield f"{parameter.name}[{key}]", _argument_text(one)
-        case dict() if parameter.explodes and parameter.style == "form":
-            for key, one in value.items():
-                yield key, _argument_text(one)
-        case list() if parameter.explodes and parameter.style != "json":
-            for one in value:
-                yield parameter.name, _argument_text(one)
-        case _:
-            yield parameter.name, _joined_text(parameter, value)
-
-
-def _header_text(parameter: OpenApiParameter, value: Any) -> str:
-    text = _joined_text(parameter, value)
-    if not (text.isascii() and text.isprintable()):
-        raise ArgumentUnusable(f"{parameter.name} holds what no header can")
-    return text
-
-
-def _joined_text(parameter: OpenApiParameter, value: Any) -> str:
-    """Return a value as one text."""
-    between = _BETWEEN.get(parameter.style, ",")
-    match value:
-        case list() if parameter.style != "json":
-            return between.join(map(_argument_text, value))
-        case dict() if parameter.style != "json":
-            sign = "=" if parameter.explodes else between
-            pairs = [f"{key}{sign}{_argument_text(one)}" for key, one in value.items()]
-            return between.join(pairs)
-    return json.dumps(value) if parameter.style == "json" else _argument_text(value)
-
-
-def _argument_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-# ==== toolbox.openapi: The tools of a server with an OpenAPI document, as the agent is offered them.
-
-_MOST_REQUESTS = 4
-_LARGEST_TEXT = 1024 * 1024
-_KEPT_METHOD = (307, 308)
-_REDIRECTED = (301, 302, *_KEPT_METHOD)
-
-
-class OpenApiServer:
+class OpenApiClient:
     """One server, for one run; nothing is opened before it is needed."""
 
     def __init__(self, entry: ServerEntry) -> None:
@@ -11686,112 +11726,118 @@ class OpenApiServer:
         self._name = f"The tool server {entry.label}"
         self._connection = RemoteConnection(self._name)
 
-    async def offered(self) -> tuple[OpenApiOperation, ...]:
-        """Return what the server's document offers; raises RemoteFailed."""
-        body = await in_time(self._loaded(), self._entry.seconds, self._name)
+    async def list_tools(self) -> tuple[OpenApiOperation, ...]:
+        """Return what the server's document offers; raises RemoteError."""
+        body = await run_with_timeout(
+            self._load_document(), self._entry.seconds, self._name
+        )
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
             found = [one for one in document.operations() if self._allows(one)]
-        except (ValueError, RecursionError, SchemaUnusable):
-            raise RemoteFailed(
+        except (ValueError, RecursionError, InvalidOpenApiSchema):
+            raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
             ) from None
-        return tuple(found[:MOST_TOOLS])
+        return tuple(found[:MAX_TOOLS_PER_SERVER])
 
-    def tool(self, operation: OpenApiOperation) -> RemoteTool:
+    def make_tool(self, operation: OpenApiOperation) -> RemoteTool:
         """Return a tool that the server runs."""
         run = partial(self._call, operation)
-        return remote_tool(self._entry.label, operation.spec, run)
+        return make_remote_tool(self._entry.label, operation.spec, run)
 
     async def close(self) -> None:
         """Close what is open."""
         await self._connection.close()
 
     def _allows(self, operation: OpenApiOperation) -> bool:
-        return allows_tool(self._entry.allowed, operation.spec.own_name)
+        return is_tool_allowed(self._entry.allowed, operation.spec.own_name)
 
-    async def _loaded(self) -> bytes:
+    async def _load_document(self) -> bytes:
         url = self._entry.url
-        async with self._connection.send("GET", url, self._keys_for(url)) as response:
+        async with self._connection.send(
+            "GET", url, self._headers_for(url)
+        ) as response:
             if response.status != 200:
-                raise RemoteFailed(
+                raise RemoteError(
                     f"{self._name} does not give its document "
                     f"(HTTP {response.status})."
                 )
-            return await self._connection.body(response, LARGEST_ANSWER)
+            return await self._connection.read_body(response, MAX_REMOTE_BYTES)
 
     async def _call(
         self, operation: OpenApiOperation, arguments: dict[str, Any]
     ) -> Any:
         try:
-            request = openapi_request(operation, arguments)
-        except ArgumentUnusable as unusable:
-            return failed_result(f"The call was not made: {unusable}.")
-        answering = self._answer(request)
-        answer = await in_time(answering, self._entry.seconds, self._name)
-        return answer.result()
+            request = build_openapi_request(operation, arguments)
+        except InvalidOpenApiArgument as unusable:
+            return build_error_result(f"The call was not made: {unusable}.")
+        answering = self._send(request)
+        answer = await run_with_timeout(answering, self._entry.seconds, self._name)
+        return answer.as_tool_result()
 
-    async def _answer(self, request: OpenApiRequest) -> OpenApiAnswer:
+    async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
         """Send a request; follow redirections as long as they stay on the host."""
         url = request.url
-        for _ in range(_MOST_REQUESTS):
-            headers = {**request.headers, **self._keys_for(url)}
+        for _ in range(_MAX_REDIRECTED_REQUESTS):
+            headers = {**request.headers, **self._headers_for(url)}
             sent = self._connection.send(request.method, url, headers, request.body)
             async with sent as response:
                 place = response.headers.get("Location", "")
-                if not place or not _is_followed(response.status, request.method):
-                    return await self._read(response)
+                if not place or not _should_follow(response.status, request.method):
+                    return await self._read_response(response)
             target = urljoin(url, place)
             if web_origin(target) != web_origin(url):
-                raise RemoteFailed(f"{self._name} sends calls on to another host.")
+                raise RemoteError(f"{self._name} sends calls on to another host.")
             url = target
-        raise RemoteFailed(f"{self._name} sends calls round in circles.")
+        raise RemoteError(f"{self._name} sends calls round in circles.")
 
-    async def _read(self, response: aiohttp.ClientResponse) -> OpenApiAnswer:
+    async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
         """Return an answer: of a text the beginning, of a file all or nothing."""
         status, kind = response.status, response.content_type
         if not is_text_type(kind):
-            content = await self._connection.body(response, LARGEST_ANSWER)
-            return OpenApiAnswer(status, kind, content=content)
-        start, is_whole = await self._connection.beginning(response, _LARGEST_TEXT)
-        text = with_secrets_hidden(
-            start.decode("utf-8", "replace"), self._entry.secrets
+            content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
+            return OpenApiResponse(status, kind, content=content)
+        start, is_whole = await self._connection.read_beginning(
+            response, _MAX_TEXT_BYTES
         )
-        return OpenApiAnswer(status, kind, text=text, is_whole=is_whole)
+        text = redact_secrets(start.decode("utf-8", "replace"), self._entry.secrets)
+        return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
 
-    def _keys_for(self, url: str) -> dict[str, str]:
+    def _headers_for(self, url: str) -> dict[str, str]:
         """Return our headers, for the host that they are for."""
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
 
 
-def _is_followed(status: int, method: str) -> bool:
+def _should_follow(status: int, method: str) -> bool:
     """Say whether a redirection is followed: only where the same is asked again."""
-    return status in _KEPT_METHOD or (method == "GET" and status in _REDIRECTED)
+    return status in _METHOD_PRESERVING_STATUSES or (
+        method == "GET" and status in _REDIRECT_STATUSES
+    )
 
 
 # ==== toolbox.tool_servers: The tools of all servers that an administrator named, lent to one run at a time.
 
-_FRESH_SECONDS = 300.0
-_FAILED_SECONDS = 30.0
+_TOOLS_CACHE_SECONDS = 300.0
+_FAILURE_CACHE_SECONDS = 30.0
 """A server that is down must not hold up every chat."""
 
 
-_LISTING_SECONDS = 15.0
+_LIST_TOOLS_SECONDS = 15.0
 
-_Key = tuple[str, ServerEntry]
+_ServerKey = tuple[str, ServerEntry]
 
 
-class RemoteServer(Protocol):
+class ToolServerClient(Protocol):
     """A server, for one run."""
 
-    async def offered(self) -> tuple[Any, ...]:
-        """Return what it offers; raises RemoteFailed."""
+    async def list_tools(self) -> tuple[Any, ...]:
+        """Return what it offers; raises RemoteError."""
 
-    def tool(self, offer: Any, /) -> RemoteTool:
+    def make_tool(self, offer: Any, /) -> RemoteTool:
         """Return what it offers as a tool."""
 
     async def close(self) -> None:
@@ -11799,38 +11845,36 @@ class RemoteServer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NamedServers:
+class ToolServerSettings:
     """The servers as they stand in the valves; `allows_programs` is for MCP's stdio."""
 
     mcp: str = ""
     openapi: str = ""
     allows_programs: bool = False
-    reveal: Reveal = str
+    reveal: RevealSecret = str
 
-    def entries(self) -> tuple[ServerEntries, ServerEntries]:
+    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
         """Return the MCP servers, the others."""
-        mcp = EntryReading(
-            "MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs
-        )
-        openapi = EntryReading("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
-        return mcp.read(self.mcp), openapi.read(self.openapi)
+        mcp = EntryReader("MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs)
+        openapi = EntryReader("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
+        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
 
 @dataclass(frozen=True, slots=True)
-class LentTools:
+class AvailableTools:
     """The tools of a run, with what an administrator should know of the others."""
 
     tools: tuple[RemoteTool, ...] = ()
-    complaints: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Remembered:
+class _CachedTools:
     """What a server offered, or why it did not; up to a time."""
 
-    until: float
-    offers: tuple[Any, ...] = ()
-    complaint: str = ""
+    expires_at: float
+    tools: tuple[Any, ...] = ()
+    problem: str = ""
 
 
 class ToolServers:
@@ -11839,66 +11883,72 @@ class ToolServers:
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         """Ask nobody yet."""
         self._now = now
-        self._remembered: dict[_Key, _Remembered] = {}
+        self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def lend(self, named: NamedServers) -> AsyncGenerator[LentTools, None]:
+    async def open_tools(
+        self, named: ToolServerSettings
+    ) -> AsyncGenerator[AvailableTools, None]:
         """Lend the tools of a run; at its end the servers are told without waiting."""
-        mcp, openapi = named.entries()
-        servers: dict[_Key, RemoteServer] = {
-            **{("mcp", entry): McpServer(entry) for entry in mcp.entries},
-            **{("openapi", entry): OpenApiServer(entry) for entry in openapi.entries},
+        mcp, openapi = named.read_entries()
+        servers: dict[_ServerKey, ToolServerClient] = {
+            **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
+            **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
         try:
             found = await asyncio.gather(
-                *(self._offered(key, server) for key, server in servers.items())
+                *(self._list_tools(key, server) for key, server in servers.items())
             )
             tools = [
-                server.tool(offer)
+                server.make_tool(offer)
                 for server, one in zip(servers.values(), found, strict=True)
-                for offer in one.offers
+                for offer in one.tools
             ]
-            failed = [one.complaint for one in found if one.complaint]
-            complaints = (*mcp.complaints, *openapi.complaints, *failed)
-            yield LentTools(with_own_names(tools), complaints)
+            failed = [one.problem for one in found if one.problem]
+            complaints = (*mcp.problems, *openapi.problems, *failed)
+            yield AvailableTools(make_names_unique(tools), complaints)
         finally:
             for server in servers.values():
-                self._close_later(server)
+                self._close_in_background(server)
 
     async def close(self) -> None:
         """Wait until the servers of earlier runs are told."""
         if self._closing:
             await asyncio.wait(self._closing)
 
-    async def _offered(self, key: _Key, server: RemoteServer) -> _Remembered:
+    async def _list_tools(
+        self, key: _ServerKey, server: ToolServerClient
+    ) -> _CachedTools:
         """Return what a server offers; ask it only when nothing is remembered."""
         now = self._now()
-        self._remembered = {k: r for k, r in self._remembered.items() if r.until > now}
-        if key not in self._remembered:
-            found = await _asked_server(server, f"The server {key[1].label}", now)
-            self._remembered[key] = found
+        self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
+        if key not in self._cache:
+            found = await _query_server(server, f"The server {key[1].label}", now)
+            self._cache[key] = found
             return found
-        return self._remembered[key]
+        return self._cache[key]
 
-    def _close_later(self, server: RemoteServer) -> None:
+    def _close_in_background(self, server: ToolServerClient) -> None:
         """Close in a task of its own, for a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
 
-async def _asked_server(server: RemoteServer, name: str, now: float) -> _Remembered:
+async def _query_server(
+    server: ToolServerClient, name: str, now: float
+) -> _CachedTools:
     try:
-        offers = await in_time(server.offered(), _LISTING_SECONDS, name)
-    except RemoteFailed as failed:
-        return _Remembered(now + _FAILED_SECONDS, complaint=str(failed))
-    return _Remembered(now + _FRESH_SECONDS, offers)
+        offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
+    except RemoteError as failed:
+        return _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
+    return _CachedTools(now + _TOOLS_CACHE_SECONDS, offers)
 
 
 # ==== gpt5_agent.events: What an agent reports beside the events of its runs.
 
-State = Literal[
+AgentState = Literal[
     "thinking",
     "executing_tool",
     "waiting_for_tools",
@@ -11916,7 +11966,7 @@ StepKind = Literal["round", "model", "tool"]
 class StateChanged:
     """The agent does something else now."""
 
-    state: State
+    state: AgentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -11963,7 +12013,7 @@ class RoundEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceGiven:
+class ContextSource:
     """Something that was given to the model to read."""
 
     name: str
@@ -11975,7 +12025,7 @@ class SourceGiven:
 class ToolCallRequested:
     """A call that waits for a person's yes (`onToolCallRequest`).
 
-    `security_warning` is there when the call can do harm.
+    `find_security_warning` is there when the call can do harm.
     """
 
     tool_name: str
@@ -11993,7 +12043,7 @@ class NewMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class RunMetadata:
     """What an answer took, over all its rounds; `price` is 0 where nobody knows it."""
 
     strategy: str
@@ -12028,7 +12078,7 @@ class Metadata:
 class ExecutionEnded:
     """The whole answer has ended; comes once."""
 
-    metadata: Metadata
+    metadata: RunMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -12036,12 +12086,12 @@ class ReadyForInput:
     """The agent takes the next message (`onReadyForInput`)."""
 
 
-OwnEvent = (
+AgentOnlyEvent = (
     StateChanged
     | StepStarted
     | StepEnded
     | RoundEnded
-    | SourceGiven
+    | ContextSource
     | ToolCallRequested
     | NewMessage
     | ExecutionEnded
@@ -12049,119 +12099,10 @@ OwnEvent = (
 )
 """What only an agent reports."""
 
-AgentEvent = RunEvent | OwnEvent
+AgentEvent = RunEvent | AgentOnlyEvent
 
 
-# ==== gpt5_agent.policy: The policy blocks, joined with the instruction to what the model is told first.
-
-PolicyStyle = Literal["full", "lean", "auto"]
-
-NO_INSTRUCTION = "You are a helpful GPT-5 agent."
-"""What stands for an instruction that is empty."""
-
-TAGS: Mapping[str, str] = {
-    "persistence_policy": "persistence",
-    "context_gathering_policy": "context_gathering",
-    "uncertainty_policy": "uncertainty_and_ambiguity",
-    "tool_preamble_policy": "tool_preamble",
-}
-"""The blocks in their order, each with the tag around it."""
-
-_FULL: Mapping[str, str] = {
-    "persistence_policy": """\
-- You are an agent: go on until the request is answered in full, then end your turn.
-- Where something is open that does not change the outcome much, take the most \
-reasonable assumption, go on, and name the assumption in the answer.
-- When a step fails, try another way before you report that it cannot be done.
-- Reading and searching need no permission. Do not delete, buy, send or publish \
-anything that the user did not ask for.""",
-    "context_gathering_policy": """\
-- Find out what you need, then act: look as widely as the question asks, no wider.
-- Begin broad, then ask a few focused questions side by side; do not repeat a search.
-- Stop as soon as you can name the answer or the exact change, or when most sources \
-agree.
-- If a result contradicts another one, look once more at that point, then decide.""",
-    "uncertainty_policy": """\
-- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
-know.
-- If a request has several meanings that lead to different results, and no tool can \
-tell which is meant, ask one to three precise questions, or answer the two or three \
-likeliest readings, each under its own heading.
-- Tell what you found apart from what you conclude from it.""",
-    "tool_preamble_policy": """\
-- Before the first tool, say in one or two sentences what the goal is and how you will \
-reach it.
-- Between tools, say in one sentence what you learned and what comes next.
-- Give the result as an answer of its own: it must be complete for a reader who has \
-seen none of these notes.""",
-}
-
-_LEAN: Mapping[str, str] = {
-    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
-    "propose a next step that you can take yourself.",
-    "context_gathering_policy": "Gather only what decides the answer, several things "
-    "at once, then act.",
-    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
-    "changes the result and no tool can find it; else name your assumption.",
-    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
-}
-
-_LEAN_FROM = (5, 5)
-"""From this version on short policies work better (responses-api.md §8)."""
-
-_GPT = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
-
-
-def build_system_instruction(
-    base_instruction: str,
-    prompt_policy_overrides: str = "",
-    style: Literal["full", "lean"] = "full",
-) -> str:
-    """Return the instruction, the four blocks, then what the overrides add.
-
-    Overrides are a JSON object that replaces blocks by their keys, or any other text,
-    which is added as it is.
-    """
-    changed = read_policy_overrides(prompt_policy_overrides)
-    texts = _FULL if style == "full" else _LEAN
-    blocks = [_wrapped(changed.get(key, texts[key]), tag) for key, tag in TAGS.items()]
-    instruction = base_instruction.strip() or NO_INSTRUCTION
-    parts = [instruction, *blocks, changed.get("extra_policy", "")]
-    return "\n\n".join(part for part in parts if part.strip())
-
-
-def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return what overrides change, by key; keys that nobody knows are left out."""
-    if not text.strip():
-        return {}
-    given = parse_json_object(text)
-    if given is None:
-        return {"extra_policy": text}
-    return {key: given[key] for key in (*TAGS, "extra_policy") if _says(given.get(key))}
-
-
-def settled_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
-    """Return the style for a family of models; what is not a newer GPT gets all."""
-    if style != "auto":
-        return style
-    match = _GPT.match(family)
-    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-    return "lean" if version >= _LEAN_FROM else "full"
-
-
-def _says(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _wrapped(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
-    inner = text.strip()
-    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
-        return inner
-    return f"<{tag}>\n{inner}\n</{tag}>"
-
-
-# ==== gpt5_agent.ports: What the agent is connected to: who talks to it, what it calls, what guides it.
+# ==== gpt5_agent.ports: The interfaces that connect the agent to users, tools, models, listeners and presets.
 
 
 class UserInterface(Protocol):
@@ -12180,7 +12121,7 @@ class UserInterface(Protocol):
     def on_ready_for_input(self) -> None:
         """Let the person write."""
 
-    def on_agent_state_change(self, state: State) -> None:
+    def on_agent_state_change(self, state: AgentState) -> None:
         """Show what the agent is doing now."""
 
 
@@ -12207,7 +12148,7 @@ class Tool(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class ModelAnswer:
     """What one answer of a model came to; the last thing that a provider yields.
 
     `is_final` says that no tool was asked for; `text_content` is the text of the
@@ -12217,7 +12158,7 @@ class Generation:
     is_final: bool
     tool_calls: tuple[Item, ...] = ()
     text_content: str = ""
-    ended: RunDone = field(kw_only=True)
+    run_end: RunDone = field(kw_only=True)
 
 
 class Provider(Protocol):
@@ -12225,7 +12166,7 @@ class Provider(Protocol):
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | Generation, None]:
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Yield what happens as it happens, then what it came to.
 
         Without `tools` the model may call none.
@@ -12273,9 +12214,29 @@ class Guide(Protocol):
         """What it remembers before the chat begins."""
 
 
-# ==== gpt5_agent.asked: What the agent is asked, by whom it is shown.
+def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
+    """Call what an event is for; events that the seed does not have are left out."""
+    match event:
+        case NewMessage():
+            interface.on_new_message(event)
+        case ToolCallRequested():
+            interface.on_tool_call_request(event)
+        case StateChanged():
+            interface.on_agent_state_change(event.state)
+        case ReadyForInput():
+            interface.on_ready_for_input()
 
-_MOST_ITERATIONS = 30
+
+# ==== gpt5_agent.request: What the agent is asked, by whom it is shown.
+
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+
+PolicyStyle = Literal["full", "lean", "auto"]
+
+
+_MAX_ITERATIONS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -12303,11 +12264,11 @@ class AgentLimits:
     @property
     def rounds(self) -> int:
         """How many rounds may call tools: 1 to 30, whatever was asked for."""
-        return max(1, min(self.iterations, _MOST_ITERATIONS))
+        return max(1, min(self.iterations, _MAX_ITERATIONS))
 
 
 @dataclass(frozen=True, slots=True)
-class OwnTools:
+class OwnToolSettings:
     """The tools that run here.
 
     With `asks_in_chat` a call that needs a person's yes is asked for through the host,
@@ -12323,12 +12284,12 @@ class OwnTools:
     files_root: str = ""
 
 
-def _nothing(_: Metadata) -> None:
+def _ignore_metadata(_: RunMetadata) -> None:
     """Leave an ending without a listener."""
 
 
 @dataclass(frozen=True, slots=True)
-class AgentAsked:
+class AgentRequest:
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
@@ -12346,228 +12307,130 @@ class AgentAsked:
     settings: Settings = field(default_factory=Settings)
     persona: Persona = field(default_factory=Persona)
     budget: AgentLimits = field(default_factory=AgentLimits)
-    own: OwnTools = field(default_factory=OwnTools)
+    own_tools: OwnToolSettings = field(default_factory=OwnToolSettings)
     query: str = ""
     context: object = None
     prices: ModelPrices | None = None
     log: Callable[[str], object] = field(default=str)
     debug: bool = False
-    ended: Callable[[Metadata], object] = field(default=_nothing)
+    on_end: Callable[[RunMetadata], object] = field(default=_ignore_metadata)
 
 
-# ==== gpt5_agent.bridge: An async iterator, seen from a server's threads as a plain one.
+# ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
 
-Piece = dict[str, Any] | str
-Result = TypeVar("Result")
-
-BEAT: Piece = {"choices": []}
-"""Open WebUI passes over it, as every reader of chat chunks does."""
-
-_CLOSE_SECONDS = 5.0
-"""A tool that does not let itself be cancelled must not hold the server's end."""
+_ITERATION_LIMIT_TEXT = (
+    "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
+    "Please consider increasing the iteration limit."
+)
 
 
-class BridgeClosed(Exception):
-    """The bridge was closed: nothing more is answered."""
+class RunTotals:
+    """Adds up; earlier rounds of the same answer are brought in with `resume`."""
 
+    def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
+        """Begin now, in seconds of a clock that only grows."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        self.last_usage: Usage | None = None
+        self.earlier_usage: Usage | None = None
+        self._budget = budget
+        self._now = now
+        self._started_at = now()
 
-class Reading:
-    """One answer, pulled piece by piece from any thread.
+    @property
+    def seconds(self) -> float:
+        """The time that the agent itself took."""
+        return self._now() - self._started_at
 
-    An iterator and no generator: to a generator the server adds an end of its own.
-    """
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones too."""
+        return add_usage(self.earlier_usage, self.usage) or Usage()
 
-    def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease, for the reader that is about to come."""
-        self._lease_seconds = lease_seconds
-        self._beat_seconds = beat_seconds
-        self._pieces: SimpleQueue[Piece | None] = SimpleQueue()
-        self._left_at: float | None = monotonic_seconds()
-        self._ended = False
+    @property
+    def seconds_left(self) -> float | None:
+        """The time that is left, or None where there is no limit."""
+        most = self._budget.seconds
+        return max(0.0, most - self.seconds) if most > 0 else None
 
-    def __iter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __next__(self) -> Piece:
-        """Return the next piece; a beat if none comes in time."""
-        if self._ended:
-            raise StopIteration
-        self._left_at = None
-        try:
-            piece = self._pieces.get(timeout=self._beat_seconds)
-        except Empty:
-            piece = BEAT
-        self._left_at = monotonic_seconds()
-        if piece is None:
-            self._ended = True
-            raise StopIteration
-        return piece
-
-    async def fill(self, pieces: AsyncGenerator[Piece, None], last: Piece) -> None:
-        """Take all pieces while somebody reads; tell `last` to a reader if stopped."""
-        watching = asyncio.create_task(self._watch(asyncio.current_task()))
-        try:
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    self._pieces.put(piece)
-        except asyncio.CancelledError:
-            self._pieces.put(last)
-            raise
-        finally:
-            watching.cancel()
-            self._pieces.put(None)
-
-    async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has run out; it rests while a reader waits."""
-        rest = self._lease_seconds
-        while rest > 0:
-            await asyncio.sleep(rest)
-            left_at = self._left_at
-            if left_at is None:
-                rest = self._beat_seconds
-            else:
-                rest = left_at + self._lease_seconds - monotonic_seconds()
-        if filling is not None:
-            filling.cancel()
-
-
-class Bridge:
-    """The event loop of one pipeline, in a thread that the first work starts."""
-
-    def __init__(
-        self,
-        last: Piece,
-        at_end: Callable[[], Coroutine[Any, Any, None]],
-        lease_seconds: float = 5.0,
-        beat_seconds: float = 1.0,
+    def add_earlier(
+        self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Start nothing.
+        """Go on from what earlier rounds took."""
+        self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
+        self._started_at -= seconds
 
-        `last` ends an answer that is open when we close; `at_end` is awaited then.
-        """
-        self._last = last
-        self._at_end = at_end
-        self._lease_seconds = lease_seconds
-        self._beat_seconds = beat_seconds
-        self._lock = Lock()
-        self._thread: Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._closing = asyncio.Event()
-        self._is_closed = False
+    def add_turn(self, usage: Usage | None) -> None:
+        """Count what a model's answer took."""
+        self.usage = add_usage(self.usage, usage)
+        self.last_usage = usage
 
-    def read(self, pieces: AsyncGenerator[Piece, None]) -> Reading:
-        """Return `pieces` as a plain iterator; raises BridgeClosed."""
-        reading = Reading(self._lease_seconds, self._beat_seconds)
-        self._begin(reading.fill(pieces, self._last))
-        return reading
-
-    def wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count no time while a person is asked."""
+        began = self._now()
         try:
-            return self._begin(work).result()
-        except CancelledError:
-            raise BridgeClosed from None
+            yield
+        finally:
+            self._started_at += self._now() - began
 
-    def close(self) -> None:
-        """Cancel everything, then end the thread; later work is refused."""
-        with self._lock:
-            self._is_closed = True
-            thread, loop = self._thread, self._loop
-        if thread and loop and thread.is_alive():
-            loop.call_soon_threadsafe(self._closing.set)
-            thread.join(_CLOSE_SECONDS)
+    def may_call(self, number: int) -> bool:
+        """Say whether the model may call tools in the round of that number."""
+        return number <= self._budget.rounds and not self._exhausted_limit()
 
-    def _begin(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
-        with self._lock:
-            if self._is_closed:
-                work.close()
-                raise BridgeClosed
-            if self._loop is None:
-                self._loop = self._start()
-            return asyncio.run_coroutine_threadsafe(work, self._loop)
+    def limit_error(self, number: int) -> str:
+        """Return what the calls of a round are refused with, if they are.
 
-    def _start(self) -> asyncio.AbstractEventLoop:
-        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
-        self._thread = Thread(
-            target=lambda: asyncio.run(self._serve(begun)), name="agent", daemon=True
+        The calls of the last round are not made, unless it is the only one. `{tool}`
+        stands for the tool's name.
+        """
+        most = self._budget.rounds
+        if number > most or number == most > 1:
+            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(most))
+        used_up = self._exhausted_limit()
+        return used_up and f"{used_up} Cannot call tool '{{tool}}'."
+
+    def _exhausted_limit(self) -> str:
+        budget = self._budget
+        if self.seconds_left == 0:
+            return f"Time limit ({budget.seconds:g} s) reached."
+        if 0 < budget.tokens <= self.total_usage.total:
+            return f"Token limit ({budget.tokens}) reached."
+        return ""
+
+    def metadata(
+        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
+    ) -> RunMetadata:
+        """Return what the whole answer took."""
+        usage = self.total_usage
+        price = cost_of_run(usage, prices, ()) or 0.0
+        return RunMetadata(
+            strategy,
+            model,
+            ending,
+            rounds=self.rounds,
+            tool_calls=self.calls,
+            latency=self.seconds,
+            price=price,
+            usage=usage,
         )
-        self._thread.start()
-        return begun.get()
-
-    async def _serve(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Keep the loop until we are closed, then leave nothing in it."""
-        begun.put(asyncio.get_running_loop())
-        await self._closing.wait()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_CLOSE_SECONDS)
-        await self._at_end()
 
 
-# ==== gpt5_agent.caller: Who asks, as far as the inlet knew it.
-
-CONTEXT_KEY = "agent_context"
-_IDS = ("chat_id", "message_id", "user_id", "task")
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Which message of which chat is answered, or which small task of the host.
-
-    `model` is the id that the caller asked for.
-    """
-
-    model: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    user_id: str = ""
-    task: str = ""
-    streams: bool = False
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer."""
-        return bool(self.chat_id and self.message_id)
-
-    @property
-    def can_be_asked(self) -> bool:
-        """Whether a person sees a question: where nothing streams no card is shown."""
-        return self.host_reads and self.streams
-
-    @property
-    def workspace(self) -> str:
-        """What a user's files in a chat are kept under; empty without a chat."""
-        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+def dump_usage(usage: Usage | None) -> dict[str, int]:
+    """Return the counts as they are noted."""
+    return asdict(usage) if usage else {}
 
 
-def agent_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an inlet's body says of the chat."""
-    metadata = _mapping_at(body, "metadata")
-    return {key: str(metadata[key]) for key in _IDS if metadata.get(key)}
+def read_usage_note(wire: object) -> Usage | None:
+    """Return the counts that were noted; None for anything else."""
+    given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
+    counts = {field.name: given.get(field.name) for field in fields(Usage)}
+    numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
+    return Usage(**numbers) if numbers else None
 
 
-def read_caller(body: Mapping[str, Any]) -> Caller:
-    """Return who asks; a body that passed no inlet is a plain client's."""
-    context = _mapping_at(body, CONTEXT_KEY)
-    return Caller(
-        model=str(body.get("model") or ""),
-        streams=bool(body.get("stream")),
-        **{key: str(context.get(key) or "") for key in _IDS},
-    )
-
-
-def _mapping_at(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = body.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-# ==== gpt5_agent.steps: The log of a run: rounds, in them the model and its tools, each with its time.
-
-
-class Steps:
+class StepLog:
     """Makes the events of the log; `log` takes a line for each end."""
 
     def __init__(
@@ -12577,7 +12440,7 @@ class Steps:
         self._log = log
         self._now = now
         self._debug = debug
-        self._began: dict[str, tuple[StepStarted, float]] = {}
+        self._started: dict[str, tuple[StepStarted, float]] = {}
 
     def start(
         self,
@@ -12589,10 +12452,10 @@ class Steps:
         detail: str = "",
     ) -> StepStarted:
         """Return the event of a step that begins."""
-        name = f"{parent}/{len(self._began) + 1}" if parent else label
+        name = f"{parent}/{len(self._started) + 1}" if parent else label
         shown = detail if self._debug else ""
         step = StepStarted(name, parent, kind, label, may_call, shown)
-        self._began[name] = (step, self._now())
+        self._started[name] = (step, self._now())
         return step
 
     def end(
@@ -12604,7 +12467,7 @@ class Steps:
         detail: str = "",
     ) -> StepEnded:
         """Return the event of a step that ended."""
-        _, began = self._began[step.id]
+        _, began = self._started[step.id]
         ended = StepEnded(
             step.id,
             step.kind,
@@ -12614,13 +12477,13 @@ class Steps:
             failed,
             detail if self._debug else "",
         )
-        parent = self._began.get(step.parent)
+        parent = self._started.get(step.parent)
         within = f"{parent[0].label} > " if parent else ""
-        self._log(f"{within}{step_line(ended)}{step.detail and f' {step.detail}'}")
+        self._log(f"{within}{format_step(ended)}{step.detail and f' {step.detail}'}")
         return ended
 
 
-def step_line(step: StepEnded) -> str:
+def format_step(step: StepEnded) -> str:
     """Return a step as a line: what it was, how long it took, for how many tokens."""
     notes = [f"{step.seconds:.1f} s"]
     notes += [f"{step.usage.total} tokens"] if step.usage else []
@@ -12628,544 +12491,777 @@ def step_line(step: StepEnded) -> str:
     return f"{step.label}: {', '.join(notes)}"
 
 
-# ==== gpt5_agent.agent_chunks: The chunks that show what an agent does beside its answer.
+# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: given context, stored memories, a window of the chat.
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
 
 
-def metadata_keys(metadata: Metadata | None) -> dict[str, Any]:
-    """Return what a chunk or a result says of the whole execution."""
-    return {"execution_metadata": metadata.wire()} if metadata else {}
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, once each: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
+    return list(dict.fromkeys(found))
 
 
-def picture_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
-    urls = event.card.get("images", ())
-    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    if images:
-        yield {"choices": [{"index": 0, "delta": {"images": images}}]}
+def format_context(entries: list[ContextSource]) -> str:
+    """Return what the model reads of the entries; nothing for none."""
+    if not entries:
+        return ""
+    texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
-def context_chunk(source: SourceGiven) -> Chunk:
-    """Return a source below the answer."""
-    chunk = source_chunk(source.name, source.text)
-    if source.url:
-        chunk["event"]["data"]["source"]["url"] = source.url
-        chunk["event"]["data"]["metadata"][0]["source"] = source.url
-    return chunk
+def _number_unique(rows: list[Any]) -> Iterator[tuple[int, Any]]:
+    unique: list[Any] = []
+    for row in rows:
+        if row not in unique and row is not None:
+            unique.append(row)
+    yield from enumerate(unique, 1)
 
 
-def metadata_chunk(metadata: Metadata) -> Chunk:
-    """Return a status line that the host stores with the message."""
-    rounds, calls = metadata.rounds, metadata.tool_calls
-    line = (
-        f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-        f"{metadata.usage.total} tokens, {metadata.latency:.1f} s"
+def _read_entry(numbered: tuple[int, Any]) -> ContextSource:
+    number, row = numbered
+    usual = f"Context {number}"
+    if not isinstance(row, Mapping):
+        return ContextSource(usual, row if isinstance(row, str) else _dump_entry(row))
+    metadata = row.get("metadata")
+    more = {**(metadata if isinstance(metadata, Mapping) else {}), **row}
+    text = _first_text_field(row, _TEXT_KEYS) or _dump_entry(row)
+    return ContextSource(
+        _first_text_field(more, _NAME_KEYS) or usual,
+        text,
+        _first_text_field(more, _URL_KEYS),
     )
-    if metadata.price:
-        line += f", ${metadata.price:.4f}"
-    return _status(line, "execution_metadata", {"execution_metadata": metadata.wire()})
 
 
-def _status(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
-    data = {"description": line, "done": True, "action": action, **more}
-    return host_event({"type": "status", "data": data})
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    texts = (row[key] for key in keys if isinstance(row.get(key), str))
+    return next((text for text in texts if text.strip()), "")
 
 
-def step_chunk(step: StepStarted | StepEnded) -> Chunk:
-    """Return a step of the log; the host stores the ends as status lines."""
-    if isinstance(step, StepStarted):
-        return host_event({"type": "agent:log", "data": _step(step)})
-    return _status(step_line(step), "agent_log", _step(step))
+def _dump_entry(row: object) -> str:
+    return json.dumps(row, ensure_ascii=False, default=str)
 
 
-def _step(step: StepStarted | StepEnded) -> dict[str, Any]:
-    """Return a step as it is stored, with what debugging adds to it."""
-    told = {"id": step.id, "kind": step.kind, "label": step.label}
-    if isinstance(step, StepStarted):
-        told |= {"parent": step.parent, "status": "start"}
-        return told | ({"detail": step.detail} if step.detail else {})
-    tokens = {"tokens": step.usage.total} if step.usage else {}
-    more = {"detail": step.detail} if step.detail else {}
-    return {
-        **told,
-        "status": "finish",
-        "seconds": round(step.seconds, 3),
-        **tokens,
-        **more,
-    }
+DEFAULT_WINDOW_TURNS = 10
+"""How many turns a `sliding-window` keeps that does not say."""
 
+_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
-# ==== gpt5_agent.thinking: Text told apart at its `<think>` tags, as it grows.
-
-_OPEN, _CLOSE = "<think>", "</think>"
+_TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A piece of text, and whether it is a thought."""
+class MemoryWindow:
+    """The messages that are left, with what to tell of those that are not."""
 
-    is_thought: bool
-    text: str
+    messages: Sequence[Message]
+    note: str = ""
 
 
-class ThinkReader:
-    """Takes a text in pieces; a tag may be spread over several.
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+    """Return what a memory policy leaves of a chat, by whole turns.
 
-    A thought that is never closed goes on to the end; a tag in backticks is a word of
-    the text.
+    A turn is a message of the user with all that followed it; what the system says
+    before the first stays. Raises InvalidRequest for a policy that there is not.
     """
-
-    def __init__(self) -> None:
-        """Begin outside of a thought."""
-        self._is_thought = False
-        self._waiting = ""
-        self._last = ""
-
-    def feed(self, text: str) -> list[Span]:
-        """Take a piece; return what is known of it now."""
-        self._waiting += text
-        return _merged(self._known(at_end=False))
-
-    def close(self) -> list[Span]:
-        """Return what waited for the rest of a tag that did not come."""
-        return _merged(self._known(at_end=True))
-
-    def _known(self, *, at_end: bool) -> Iterator[Span]:
-        while self._waiting:
-            place, tag = _first_tag(self._waiting)
-            if not tag:
-                place = len(self._waiting) - (
-                    0 if at_end else _tag_begun(self._waiting)
-                )
-                if place:
-                    yield self._taken(place)
-                return
-            before = self._waiting[place - 1] if place else self._last
-            if before == "`":
-                yield self._taken(place + len(tag))
-                continue
-            if place:
-                yield self._taken(place)
-            self._waiting = self._waiting[len(tag) :]
-            self._is_thought = tag == _OPEN
-
-    def _taken(self, length: int) -> Span:
-        taken, self._waiting = self._waiting[:length], self._waiting[length:]
-        self._last = taken[-1]
-        return Span(self._is_thought, taken)
+    most = _parse_window(policy.strip())
+    starts = [
+        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
+    ]
+    if not most or len(starts) <= most:
+        return MemoryWindow(messages)
+    first, kept_from = starts[0], starts[-most]
+    head = [one for one in messages[:first] if one.get("role") == "system"]
+    dropped = len(starts) - most
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return MemoryWindow(
+        [*head, *messages[kept_from:]],
+        f"The memory holds {most} turns, so {turns} left out. The model no longer "
+        "knows them, and because the beginning of the chat changed, its cached prompt "
+        "and its earlier reasoning are lost.",
+    )
 
 
-def think_spans(text: str) -> list[Span]:
-    """Return the spans of a whole text."""
-    reader = ThinkReader()
-    return _merged([*reader.feed(text), *reader.close()])
+def build_memory_items(guide: Guide) -> list[Item]:
+    """Return what the agent remembers before the chat begins, as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    text = f"<memories>\n{listed}\n</memories>"
+    part = {"type": "input_text", "text": text}
+    return [{"type": "message", "role": "developer", "content": [part]}]
 
 
-def _merged(spans: Iterator[Span] | list[Span]) -> list[Span]:
-    """Return spans with those of one kind joined that follow each other."""
-    groups = groupby(spans, attrgetter("is_thought"))
-    return [Span(kind, "".join(one.text for one in group)) for kind, group in groups]
+def is_turn_start(messages: Sequence[Message], place: int) -> bool:
+    """Say whether a message is one that the user wrote.
 
-
-def _first_tag(text: str) -> tuple[int, str]:
-    """Return the first tag with its place; an empty one where there is none."""
-    lowered = text.lower()
-    found = [(lowered.find(tag), tag) for tag in (_OPEN, _CLOSE)]
-    return min([one for one in found if one[0] >= 0], default=(-1, ""))
-
-
-def _tag_begun(text: str) -> int:
-    """Return how many characters at the end of `text` may begin a tag."""
-    lowered = text[-len(_CLOSE) :].lower()
-    for length in range(min(len(lowered), len(_CLOSE) - 1), 0, -1):
-        if any(tag.startswith(lowered[-length:]) for tag in (_OPEN, _CLOSE)):
-            return length
-    return 0
-
-
-# ==== gpt5_agent.pieces: One message of the model, as the pieces in which it is shown: answers, thoughts.
-
-
-@dataclass(slots=True)
-class _Piece:
-    """A piece with a place of its own; `name` is its id."""
-
-    index: int
-    name: str
-    is_thought: bool
-    text: str = ""
-
-    def started(self) -> ItemStarted:
-        """Return the event of its beginning."""
-        return ItemStarted(self.index, self._item("in_progress", ""))
-
-    def grown(self, text: str) -> Grew:
-        """Add text; return the event of it."""
-        self.text += text
-        return Grew(self.index, "summary" if self.is_thought else "text", 0, text)
-
-    def ended(self) -> ItemEnded:
-        """Return the event of its end, which says again what it is."""
-        return ItemEnded(self.index, self._item("completed", self.text.rstrip()))
-
-    def _item(self, status: str, text: str) -> Item:
-        if self.is_thought:
-            summary = [{"type": "summary_text", "text": text}] if text else []
-            return thought_item(self.name, summary, status)
-        part = {"type": "output_text", "text": text, "annotations": []}
-        head = {"id": self.name, "type": "message", "role": "assistant"}
-        return {**head, "status": status, "content": [part]}
-
-
-class ShownMessage:
-    """Shows a message; `emits` says whether thoughts are shown.
-
-    What is held back waits for `release` or `become_thought`.
+    After tools with pictures the host makes one of its own.
     """
+    if messages[place].get("role") != "user":
+        return False
+    after_tool = place > 0 and messages[place - 1].get("role") == "tool"
+    return not (
+        after_tool and _read_first_text(messages[place]).startswith(_TOOL_IMAGES_PREFIX)
+    )
+
+
+def _read_first_text(message: Message) -> str:
+    content = message.get("content")
+    part = content[0] if isinstance(content, list) and content else content
+    text = part.get("text") if isinstance(part, Mapping) else part
+    return text if isinstance(text, str) else ""
+
+
+def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW_PATTERN.fullmatch(policy)
+    if match:
+        return int(match[1] or DEFAULT_WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The preset asks for the memory policy vector-db, which would need a "
+            "database that this pipeline does not have. An administrator has to choose "
+            "sliding-window or leave the policy empty."
+        )
+    raise InvalidRequest(
+        "The preset asks for a memory policy that there is not. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing."
+    )
+
+
+# ==== gpt5_agent.tools.guard: Decides whether a call may be made: which tool it is for, valid arguments, no repeated failure.
+
+CALL_TOOL = "call_tool"
+"""The host's own tool for those whose definitions it holds back."""
+
+_CALL_TOOL_KEYS = {"tool_name", "params"}
+
+
+def resolve_host_call(call: Item) -> Item:
+    """Return a call as one of the tool that the host would run (utils/tool_search.py).
+
+    Any other call is returned as it is, and so is what the host refuses to pass on.
+    """
+    if call.get("name") != CALL_TOOL:
+        return call
+    given = parse_json_object(call.get("arguments")) or {}
+    name, params = given.get("tool_name"), given.get("params")
+    if given.keys() != _CALL_TOOL_KEYS or parse_json_object(params) is None:
+        return call
+    return (
+        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
+    )
+
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+FindSchema = Callable[[str], Mapping[str, Any] | None]
+"""Gives the schema of a tool's arguments, or None for no such tool."""
+
+
+class CallGuard:
+    """Says of each call of a run whether it may be made."""
+
+    def __init__(self, schemas: FindSchema) -> None:
+        """Take what the tools want."""
+        self._schemas = schemas
+        self._failed: dict[str, Item] = {}
+
+    def refusal(self, call: Item) -> str | None:
+        """Return what a call is answered with that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._schemas(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except (ValueError, RecursionError) as error:
+            return f"tool arguments parse error: {error}"
+        misfit = _option_error(arguments, schema) or argument_error(arguments, schema)
+        if misfit:
+            return f"tool arguments validation error: {misfit}"
+        return TOOL_REPEATED_TEXT if self.has_failed(name, arguments) else None
+
+    def has_failed(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether the same call failed before."""
+        return self._signature(name, arguments) in self._failed
+
+    def record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember that a call failed."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return list(self._failed.values())
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
+        with suppress(ValueError, RecursionError):
+            self.record_failure(str(call.get("name") or ""), parse_arguments(call))
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return what two calls have in common that are the same."""
+        given = drop_optional_nulls(arguments, self._schemas(name) or {})
+        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
+
+
+class GuardedTools:
+    """Tools whose failures are told in one sentence, and not repeated."""
 
     def __init__(
-        self,
-        item: Item,
-        new_index: Callable[[], int],
-        *,
-        emits: bool,
-        is_thought: bool,
-        is_held: bool,
+        self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
     ) -> None:
-        """Take the message as it begins."""
-        self.is_thought = is_thought
-        self.is_held = is_held
-        self.is_commentary = item.get("phase") == "commentary"
-        self._item = item
-        self._new_index = new_index
-        self._emits = emits
-        self._reader = ThinkReader()
-        self._held: list[Span] = []
-        self._pieces: list[_Piece] = []
-        self._is_whole = False
+        """Wrap `tools`; `log` takes lines that say why one failed."""
+        self._tools = tools
+        self._guard = guard
+        self._log = log
 
-    @property
-    def text(self) -> str:
-        """What is shown as an answer; the host joins such pieces so (misc.py:407)."""
-        return "\n".join(one.text for one in self._pieces if not one.is_thought)
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments."""
+        return self._tools.parameters(name)
 
-    @property
-    def is_heard(self) -> bool:
-        """Whether anything of it is shown."""
-        return bool(self._pieces)
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the tool that a call is for."""
+        return self._tools.resolve_call(name, arguments)
 
-    def grow(self, text: str) -> Iterator[RunEvent]:
-        """Yield what more text shows."""
-        yield from self._take(self._reader.feed(text))
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool's time is a person's."""
+        return self._tools.is_interactive(name)
 
-    def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is all of it."""
-        self._item, self._is_whole = item, True
-        yield from self._take(self._reader.close())
-        yield from self._end_last()
-
-    def become_thought(self) -> Iterator[RunEvent]:
-        """Yield what the message becomes once its round calls a tool."""
-        self.is_thought, self._held = True, []
-        for piece in self._pieces if self._emits else ():
-            if not piece.is_thought:
-                piece.is_thought = True
-                yield piece.ended()
-
-    def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
-        self.is_held, held, self._held = False, self._held, []
-        yield from self._take(held)
-        yield from self.close()
-        if self._is_whole:
-            yield from self._end_last()
-
-    def conclude(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought once more, as the answer."""
-        spans = think_spans(message_text(self._item))
-        text = "".join(span.text for span in spans if not span.is_thought).strip()
-        if text and not self.text:
-            piece = self._begun(is_thought=False)
-            yield piece.started()
-            yield piece.grown(text)
-            yield piece.ended()
-
-    def close(self) -> Iterator[RunEvent]:
-        """Yield what still waited for the rest of a tag."""
-        yield from self._take(self._reader.close())
-
-    def _take(self, spans: list[Span]) -> Iterator[RunEvent]:
-        for span in spans:
-            is_thought = span.is_thought or self.is_thought
-            if self.is_held:
-                self._held.append(span)
-            elif self._emits or not is_thought:
-                yield from self._show(span.text, is_thought)
-
-    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
-        last = self._pieces[-1] if self._pieces else None
-        if last is None or last.is_thought is not is_thought:
-            text = text.lstrip()  # blank lines between a thought and an answer
-            if not text:
-                return
-            if last:
-                yield last.ended()
-            last = self._begun(is_thought)
-            yield last.started()
-        yield last.grown(text)
-
-    def _begun(self, is_thought: bool) -> _Piece:
-        index, own = self._new_index(), str(self._item.get("id") or "")
-        name = own if own and not self._pieces else f"{own or 'msg'}_{index}"
-        piece = _Piece(index, name, is_thought)
-        self._pieces.append(piece)
-        return piece
-
-    def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last piece; of a message in one piece its own bytes."""
-        if not self._pieces:
-            return
-        last, own = self._pieces[-1], message_text(self._item)
-        if not last.is_thought and think_spans(own) == [Span(False, own)]:
-            last.text = own
-            yield ItemEnded(last.index, self._item)
-        else:
-            yield last.ended()
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; one that takes too long, or is stopped, has failed too."""
+        if self._guard.has_failed(name, arguments):
+            return ToolResult(TOOL_REPEATED_TEXT, failed=True)
+        succeeded = False
+        try:
+            answer = await self._tools.call(name, arguments)
+            succeeded = not answer.failed
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                raise
+            self._log(f"the tool {name} raised {type(error).__name__}: {error}")
+            return ToolResult(TOOL_FAILED_TEXT, failed=True)
+        finally:
+            if not succeeded:
+                self._guard.record_failure(name, arguments)
+        return answer
 
 
-def thought_item(name: str, summary: list[Item], status: str = "completed") -> Item:
-    """Return a reasoning item that shows a thought."""
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError for what is no JSON object."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": str(call.get("input") or "")}
+    text = call.get("arguments")
+    if not isinstance(text, str):
+        raise ValueError("the arguments are not a text")
+    arguments = json.loads(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return what is wrong with an argument that has to be one of some options."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    for name, value in arguments.items():
+        options = _read_options(known.get(name))
+        if options and value is not None and _option_text(value) not in options:
+            return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
+    return ""
+
+
+def _read_options(node: object) -> list[str]:
+    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
+    if not isinstance(node, Mapping):
+        return []
+    options = node.get("enum") or node.get("options")
+    return [_option_text(one) for one in options] if isinstance(options, list) else []
+
+
+def _option_text(value: Any) -> str:
+    """Return a value as options are compared: true is "true", 1 is "1"."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, read back, used once.
+
+_HARM_WARNINGS: Mapping[str, str] = {
+    "delete": "It can delete things.",
+    "remove": "It can delete things.",
+    "drop": "It can delete things.",
+    "write": "It can change things.",
+    "update": "It can change things.",
+    "move": "It can change things.",
+    "create": "It can change things.",
+    "send": "It can send things to others.",
+    "post": "It can send things to others.",
+    "publish": "It can send things to others.",
+    "pay": "It can spend money.",
+    "buy": "It can spend money.",
+    "order": "It can spend money.",
+    "execute": "It runs code.",
+    "exec": "It runs code.",
+    "run": "It runs code.",
+    "shell": "It runs code.",
+}
+"""Words in the names of tools that can do harm, with what to warn of."""
+
+
+def find_security_warning(name: str) -> Mapping[str, str] | None:
+    """Return what to warn of before a tool runs; its name is all that is known.
+
+    A word in it that means harm warns; a tool whose name says only that it reads does
+    not.
+    """
+    words = "".join(
+        one if one.isalnum() else " " for one in _split_camel_case(name)
+    ).split()
+    reason = next(
+        (_HARM_WARNINGS[word] for word in words if word in _HARM_WARNINGS), None
+    )
+    return {"level": "high", "reason": reason} if reason else None
+
+
+def _split_camel_case(name: str) -> str:
+    """Return a name with its words in small letters, apart from each other."""
+    return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
+
+
+MAX_QUESTIONS = 3
+"""As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
+
+_MAX_QUESTION_CHARACTERS = 500
+"""Of a longer one the host shows the beginning, as if it were all."""
+
+_ASK_USER = "ask_user"
+_CONFIRMATION_PREFIX = "call_confirm_"
+_ALLOW, _DENY = "Allow", "Deny"
+
+
+class Confirmations:
+    """The answers that a person gave, each of which counts once."""
+
+    def __init__(self, answers: Mapping[str, bool]) -> None:
+        """Take the answers by the ids of their confirmations."""
+        self._answers = dict(answers)
+
+    def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a person answered for this very call."""
+        return compute_confirmation_id(call_id, name, arguments) in self._answers
+
+    def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Return whether the answer was a clear yes; it is used up then."""
+        return self._answers.pop(
+            compute_confirmation_id(call_id, name, arguments), False
+        )
+
+
+def compute_confirmation_id(
+    call_id: str, name: str, arguments: Mapping[str, Any]
+) -> str:
+    """Return the id of the confirmation that a call needs."""
+    bound = json.dumps(
+        [call_id, name, _without_nulls(arguments)], sort_keys=True, default=str
+    )
+    return hashlib.sha256(bound.encode()).hexdigest()[:32]
+
+
+def build_confirmation_request(call: Item) -> ToolCallRequested:
+    """Return the question whether a call may be made."""
+    call_id, name = str(call["call_id"]), str(call["name"])
+    arguments = parse_arguments(call)
+    return ToolCallRequested(
+        name,
+        arguments,
+        compute_confirmation_id(call_id, name, arguments),
+        find_security_warning(name),
+    )
+
+
+def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
+    """Return the call of `ask_user` that asks a person for each of the calls."""
+    questions = [_build_question(request) for request in requests]
+    ids = "".join(request.confirmation_id for request in requests)
+    name = hashlib.sha256(ids.encode()).hexdigest()[:24]
+    asked = {"questions": questions, "allow_other": False}
     return {
-        "id": f"rs_{name}",
-        "type": "reasoning",
-        "summary": summary,
-        "status": status,
+        "type": "function_call",
+        "id": f"fc_{name}",
+        "call_id": f"{_CONFIRMATION_PREFIX}{name}",
+        "name": _ASK_USER,
+        "arguments": json.dumps(asked, ensure_ascii=False),
+        "status": "completed",
     }
 
 
-# ==== gpt5_agent.thoughts: Run events -> the same run with its thoughts shown as reasoning, or not at all.
+def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
+    """Return what a person answered, by the ids of the confirmations.
+
+    Whatever is not a clear yes is a no: another answer, a timeout, a rejection.
+    """
+    asked: dict[str, list[str]] = {}
+    answers: dict[str, bool] = {}
+    for message in messages:
+        for call in filter(_is_confirmation_call, read_tool_calls(message)):
+            asked[str(call["id"])] = _read_question_ids(call)
+        told = parse_json_object(message.get("content")) or {}
+        given = told.get("answers") if told.get("status") == "answered" else None
+        chosen = given if isinstance(given, Mapping) else {}
+        for one in asked.pop(str(message.get("tool_call_id")), ()):
+            answers[one] = _is_approval(chosen.get(one))
+    return answers
 
 
-class Thoughts:
-    """Shows one run, over all its rounds, under indexes of its own."""
-
-    def __init__(self, *, emits: bool) -> None:
-        """Show thoughts if `emits` says so."""
-        self._emits = emits
-        self._may_call = False
-        self._called = False
-        self._has_thought = False
-        self._next = 0
-        self._indexes: dict[int, int] = {}
-        self._messages: dict[int, ShownMessage] = {}
-        self._texts: dict[int, str] = {}
-
-    def begin_round(self, *, may_call: bool) -> None:
-        """Take note that the model answers anew."""
-        self._may_call = may_call
-        self._called = self._has_thought = False
-        self._messages = {}
-
-    def text_of(self, index: int) -> str:
-        """Return what is shown as an answer of the run's message at `index`."""
-        return self._texts.get(index, "")
-
-    def show(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what takes the place of an event."""
-        match event:
-            case ItemStarted() if item_type(event.item) == "message":
-                self._messages[event.index] = self._begun(event.item)
-            case Grew() if event.index in self._messages:
-                yield from self._messages[event.index].grow(event.text)
-            case ItemEnded() if event.index in self._messages:
-                yield from self._messages[event.index].end(event.item)
-            case Cited() if event.index in self._messages:
-                pass  # the ended item has it again
-            case Status():
-                yield event
-            case ResponseDone() | RunDone():
-                yield from self._close()
-                yield event
-            case _:
-                yield from self._show_other(event)
-
-    def carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought, for what has to be carried where none is."""
-        index = self._new_index()
-        yield from _thought(index, f"carrier_{index}", "")
-
-    def _begun(self, item: Item) -> ShownMessage:
-        comments = item.get("phase") == "commentary"
-        is_thought = self._called or (self._emits and comments)
-        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        hides = not self._emits and (may_end_in_call or comments)
-        return ShownMessage(
-            item,
-            self._new_index,
-            emits=self._emits,
-            is_thought=is_thought,
-            is_held=hides and not is_thought,
-        )
-
-    def _show_other(
-        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | ToolOutput
-    ) -> Iterator[RunEvent]:
-        """Yield an event of anything but a message, at its place."""
-        if isinstance(event, ItemStarted) and is_call(event.item):
-            yield from self._call(event.item)
-        if isinstance(event, Grew) and event.kind in ("summary", "reasoning"):
-            self._has_thought = True
-        if event.index not in self._indexes:
-            self._indexes[event.index] = self._new_index()
-        yield replace(event, index=self._indexes[event.index])
-
-    def _call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield what the texts of this round become now that it calls a tool.
-
-        A round that says nothing gets a thought of ours.
-        """
-        for message in self._messages.values():
-            yield from message.become_thought()
-        self._note_texts()
-        heard = any(message.is_heard for message in self._messages.values())
-        if self._emits and not (self._called or self._has_thought or heard):
-            name = call.get("name")
-            asks = name == "ask_user"
-            sentence = "I have a question." if asks else f"I am going to use {name}."
-            yield from _thought(self._new_index(), str(call.get("call_id")), sentence)
-        self._called = True
-
-    def _close(self) -> Iterator[RunEvent]:
-        """Yield what was held back, at the end of a round that called no tool."""
-        messages = list(self._messages.values())
-        has_answer = any(not one.is_commentary for one in messages)
-        for message in messages:
-            if not message.is_held:
-                yield from message.close()
-            elif not (self._called or (message.is_commentary and has_answer)):
-                yield from message.release()
-        if self._emits and messages and not (self._called or has_answer):
-            yield from messages[-1].conclude()
-        self._note_texts()
-
-    def _note_texts(self) -> None:
-        self._texts |= {index: one.text for index, one in self._messages.items()}
-
-    def _new_index(self) -> int:
-        self._next += 1
-        return self._next - 1
+def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages without our questions and their answers."""
+    found: list[Message] = []
+    for message in messages:
+        calls = read_tool_calls(message)
+        left = [call for call in calls if not _is_confirmation_call(call)]
+        if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
+            continue
+        found.append(message if left == calls else {**message, "tool_calls": left})
+    return found
 
 
-def answer_text(output: Iterable[Item]) -> str:
-    """Return the answer that a round without calls gives: no thoughts, no comments."""
-    messages = [item for item in output if item_type(item) == "message"]
-    final = [item for item in messages if item.get("phase") != "commentary"]
-    texts = [
-        "".join(
-            span.text for span in think_spans(message_text(item)) if not span.is_thought
-        )
-        for item in final or messages
-    ]
-    return "\n\n".join(text.strip() for text in texts if text.strip())
+def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
+    """Return the tool calls of a message."""
+    calls = message.get("tool_calls")
+    return (
+        [one for one in calls if isinstance(one, Mapping)]
+        if isinstance(calls, list)
+        else []
+    )
 
 
-def _thought(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    """Yield the events of a whole thought."""
-    yield ItemStarted(index, thought_item(name, [], "in_progress"))
-    if text:
-        yield Grew(index, "summary", 0, text)
-    summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemEnded(index, thought_item(name, summary))
-
-
-# ==== gpt5_agent.client_view: The agent's events -> chunks of a chat completion, for a plain client.
-
-
-class PlainView:
-    """Shows a run as chunks of a chat completion."""
-
-    def __init__(
-        self, completion_id: str, created: int, model: str, emits_thoughts: bool
-    ) -> None:
-        """Take what every chunk repeats."""
-        self._chunks = ChunkRenderer(completion_id, created, model)
-        self._thoughts = Thoughts(emits=emits_thoughts)
-        self._items: dict[int, Item] = {}
-        self._ended = RunDone(CUT)
-        self._metadata: Metadata | None = None
-        self._head = {
-            "id": completion_id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
+def _without_nulls(value: Any) -> Any:
+    """Return a value without its nulls: those are taken out before a tool runs."""
+    if isinstance(value, Mapping):
+        return {
+            key: _without_nulls(one) for key, one in value.items() if one is not None
         }
-
-    def show(self, event: AgentEvent) -> Iterator[Chunk]:
-        """Yield the chunks to send."""
-        match event:
-            case StepStarted(kind="round"):
-                self._thoughts.begin_round(may_call=event.may_call)
-            case ExecutionEnded():
-                self._metadata = event.metadata
-                more = metadata_keys(event.metadata)
-                yield {**self._head, "choices": [], **more}
-            case _ if not isinstance(event, OwnEvent):
-                for shown in self._thoughts.show(event):
-                    self._collect(shown)
-                    yield from self._chunks.render(shown)
-                if isinstance(event, ToolOutput):
-                    for chunk in picture_chunks(event):
-                        yield {**self._head, **chunk}
-
-    def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once."""
-        shown = replace(self._ended, output=tuple(self._items.values()))
-        result = completion(shown, completion_id, created, model)
-        return {**result, **metadata_keys(self._metadata)}
-
-    def _collect(self, shown: RunEvent) -> None:
-        match shown:
-            case ItemEnded() | ToolOutput():
-                self._items[shown.index] = shown.item
-            case RunDone():
-                self._ended = shown
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
-# ==== gpt5_agent.log: Lines in the server's log, each behind the id of its answer, without secrets.
-
-_LOGGER = logging.getLogger("gpt5_agent_strategies")
-
-
-class AgentLog:
-    """The log of one answer; from any thread."""
-
-    def __init__(self, run_id: str) -> None:
-        """Write nothing yet; `run_id` stands in front of every line."""
-        self.run_id = run_id
-        self._secrets: tuple[str, ...] = ()
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Leave these texts out of every line from now on."""
-        self._secrets = tuple(secrets)
-
-    def line(self, text: str) -> None:
-        """Write `text` as one line."""
-        self._write(logging.INFO, text)
-
-    def warn(self, text: str) -> None:
-        """Write what went wrong as one line."""
-        self._write(logging.WARNING, text)
-
-    def _write(self, level: int, text: str) -> None:
-        _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
-
-    def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id under which the log has this answer."""
-        return f"{sentence} (Error id: {self.run_id})"
+def _build_question(request: ToolCallRequested) -> dict[str, Any]:
+    arguments = json.dumps(request.args, ensure_ascii=False, default=str)
+    warning = request.security_warning or {}
+    text = " ".join(
+        part
+        for part in (
+            f"May {request.tool_name} be called?",
+            warning.get("reason", ""),
+            f"With: {arguments}",
+        )
+        if part
+    )
+    allow = {"label": _ALLOW, "description": "Make this call, once."}
+    deny = {"label": _DENY, "description": "Do not make this call."}
+    return {
+        "id": request.confirmation_id,
+        "header": "Approve a tool",
+        "question": _truncate_question(text),
+        # The page recommends the first (tools/builtin.py, ask_user).
+        "options": [deny, allow] if warning else [allow, deny],
+        "allow_other": False,
+    }
 
 
-# ==== gpt5_agent.presets: The guides that an administrator can choose, built in or read from files.
+def _truncate_question(text: str) -> str:
+    """Return a question that says so where it is not whole."""
+    if len(text) <= _MAX_QUESTION_CHARACTERS:
+        return text
+    note = f" [... cut here: {len(text)} characters in all]"
+    return text[: _MAX_QUESTION_CHARACTERS - len(note)] + note
 
-_LARGEST_PRESET = 1_000_000
+
+def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
+    return str(call.get("id") or "").startswith(_CONFIRMATION_PREFIX)
+
+
+def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
+    function = call.get("function")
+    given = function.get("arguments") if isinstance(function, Mapping) else None
+    questions = (parse_json_object(given) or {}).get("questions")
+    rows = questions if isinstance(questions, list) else []
+    return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
+
+
+def _is_approval(answer: object) -> bool:
+    label = answer.get("label") if isinstance(answer, Mapping) else answer
+    return label == _ALLOW
+
+
+# ==== gpt5_agent.agent.earlier_rounds: What earlier rounds of an answer left in the messages.
+
+ChosenStyle = Literal["full", "lean"]
+
+_HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
+
+_REFUSAL_PREFIXES = (
+    "error: tool call rejected by user.",
+    "error: tool call was not approved.",
+    "error: the administrator does not allow",
+    "error: the user did not approve",
+)
+"""What was refused to a call has not failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRounds:
+    """The rounds before this one.
+
+    `failed` are the calls that failed, `answers` a person's by their confirmations;
+    `open_turn` is an answer of the model whose calls waited for these: its round
+    counts, its calls do not yet. `open_origin` is who made it.
+    """
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+    failed: tuple[Item, ...] = ()
+    answers: Mapping[str, bool] = field(default_factory=dict)
+    open_turn: tuple[Item, ...] = ()
+    open_origin: Origin | None = None
+
+    @property
+    def is_continuation(self) -> bool:
+        """Whether the answer was begun before."""
+        return self.rounds > 0
+
+
+def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
+    """Return what the messages since the user's last one tell."""
+    run = _messages_since_user(messages)
+    turns = [turn for message in run for turn in read_details(message)]
+    answers = read_confirmations(run)
+    left = drop_question_calls(run)
+    outputs = _read_outputs(left)
+    groups = [calls for message in left if (calls := read_tool_calls(message))]
+    open_turn = _find_open_turn(turns, outputs, answers)
+    return EarlierRounds(
+        rounds=len(groups) + bool(open_turn),
+        calls=sum(map(len, groups)),
+        usage=_sum_usage(turns),
+        seconds=sum(map(_read_seconds, turns)),
+        failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
+        answers=answers,
+        open_turn=open_turn,
+        open_origin=turns[-1].origin if open_turn else None,
+    )
+
+
+def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
+    """Return the style of policies that this chat began with, where it is known."""
+    turns = (turn for message in messages for turn in read_details(message))
+    styles: tuple[ChosenStyle, ...] = ("full", "lean")
+    noted = (turn.notes.get("style") for turn in turns)
+    return next((style for said in noted for style in styles if style == said), None)
+
+
+def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
+    places = range(len(messages) - 1, -1, -1)
+    last = next((place for place in places if is_turn_start(messages, place)), -1)
+    return messages[last + 1 :]
+
+
+def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
+    """Return what the tools returned, by call; a list of parts counts as empty."""
+    returned = (one for one in messages if one.get("role") == "tool")
+    return {
+        str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
+    }
+
+
+def _find_open_turn(
+    turns: Sequence[DetailTurn],
+    outputs: Mapping[str, str],
+    answers: Mapping[str, bool],
+) -> tuple[Item, ...]:
+    """Return the items of the last turn if it waited for a person's answers."""
+    items = tuple(one.item for one in turns[-1].items) if turns else ()
+    calls = [item for item in items if is_call(item)]
+    answered = any(call.get("call_id") in outputs for call in calls)
+    return items if answers and calls and not answered else ()
+
+
+def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
+    usage: Usage | None = None
+    for turn in turns:
+        usage = add_usage(usage, read_usage_note(turn.notes.get("usage")))
+    return usage
+
+
+def _read_seconds(turn: DetailTurn) -> float:
+    seconds = turn.notes.get("seconds")
+    return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
+
+
+def _find_failed_calls(
+    groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
+) -> Iterator[Item]:
+    """Yield the calls whose output says that they failed."""
+    for call in (call for calls in groups for call in calls):
+        function = call.get("function")
+        if isinstance(function, Mapping) and _is_failed_output(
+            outputs.get(str(call.get("id")), "")
+        ):
+            yield {"name": function.get("name"), "arguments": function.get("arguments")}
+
+
+def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
+    for turn in turns:
+        noted = turn.notes.get("failed")
+        for call in noted if isinstance(noted, list) else ():
+            if isinstance(call, dict):
+                yield call
+
+
+def _is_failed_output(text: str) -> bool:
+    if text == TOOL_FAILED_TEXT:
+        return True
+    lowered = text.strip().lower()
+    if lowered.startswith(_HOST_ERROR_PREFIXES):
+        return not lowered.startswith(_REFUSAL_PREFIXES)
+    return list(parse_json_object(text) or ()) == ["error"]
+
+
+# ==== gpt5_agent.agent.policy: The system instruction: policy blocks, and presets that describe the agent.
+
+DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
+"""What stands for an instruction that is empty."""
+
+POLICY_TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL_POLICIES: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN_POLICIES: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_FIRST_LEAN_VERSION = (5, 5)
+"""From this version on short policies work better (responses-api.md §8)."""
+
+_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: Literal["full", "lean"] = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or any other text,
+    which is added as it is.
+    """
+    changed = read_policy_overrides(prompt_policy_overrides)
+    texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    blocks = [
+        _wrap_in_tag(changed.get(key, texts[key]), tag)
+        for key, tag in POLICY_TAGS.items()
+    ]
+    instruction = base_instruction.strip() or DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, changed.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def read_policy_overrides(text: str) -> dict[str, str]:
+    """Return what overrides change, by key; keys that nobody knows are left out."""
+    if not text.strip():
+        return {}
+    given = parse_json_object(text)
+    if given is None:
+        return {"extra_policy": text}
+    return {
+        key: given[key]
+        for key in (*POLICY_TAGS, "extra_policy")
+        if _is_nonempty_text(given.get(key))
+    }
+
+
+def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
+    """Return the style for a family of models; what is not a newer GPT gets all."""
+    if style != "auto":
+        return style
+    match = _GPT_PATTERN.match(family)
+    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+
+
+def _is_nonempty_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _wrap_in_tag(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"
+
+
+_MAX_PRESET_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -13209,7 +13305,7 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def find_guide(name: str, folder: str = "") -> Guide | None:
+def find_preset(name: str, folder: str = "") -> Guide | None:
     """Return the guide of that name; one in `folder` wins over one built in.
 
     Raises InvalidRequest for a name that neither has, and for a file that is no guide.
@@ -13217,9 +13313,9 @@ def find_guide(name: str, folder: str = "") -> Guide | None:
     wanted = name.strip()
     if not wanted:
         return None
-    path = _file_of(wanted, folder)
+    path = _find_preset_file(wanted, folder)
     try:
-        return _read_file(path) if path else PRESETS[wanted]
+        return _read_preset_file(path) if path else PRESETS[wanted]
     except (OSError, ValueError):
         problem = "cannot be read as a preset"
     except KeyError:
@@ -13230,7 +13326,7 @@ def find_guide(name: str, folder: str = "") -> Guide | None:
     )
 
 
-def _file_of(name: str, folder: str) -> str:
+def _find_preset_file(name: str, folder: str) -> str:
     """Return the path of a preset's file, or nothing where there is none."""
     if not folder.strip():
         return ""
@@ -13243,60 +13339,1679 @@ def _file_of(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_file(path: str) -> PresetFile:
+def _read_preset_file(path: str) -> PresetFile:
     with open(path, encoding="utf-8") as file:
-        return PresetFile.model_validate_json(file.read(_LARGEST_PRESET))
+        return PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
-# ==== gpt5_agent.sealing: Secrets among the valves: named by a reference, or sealed.
+# ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
+
+MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
+_FILES_PREFIX = "/files"
+
+
+def read_tool_file(path: str, root: str) -> bytes:
+    """Return the bytes of a file; raises InvalidRequest for what may not be read.
+
+    A tool names it as `/files/...`, which stands for `root`, or by its path in there.
+    Neither `..` nor a link leads out. The size is looked at before and after, because
+    a file may grow while it is read.
+    """
+    if not root.strip():
+        raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
+    try:
+        with open(_resolve_path(path, realpath(root.strip())), "rb") as file:
+            _check_size(os.fstat(file.fileno()).st_size)
+            content = file.read(MAX_TOOL_FILE_BYTES + 1)
+    except (OSError, ValueError):
+        raise InvalidRequest("the file cannot be read") from None
+    _check_size(len(content))
+    return content
+
+
+def _resolve_path(path: str, root: str) -> str:
+    inside = path.removeprefix(f"{_FILES_PREFIX}/")
+    found = realpath(join(root, inside) if inside != path else path)
+    outside = not isabs(path) or commonpath((root, found)) != root
+    if outside or not isfile(found):
+        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
+    return found
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
+
+
+IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
+
+_TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_PART_TYPES = frozenset(
+    {
+        "text",
+        "json",
+        "link",
+        "image_link",
+        "image",
+        "blob",
+        "file",
+        "resource",
+        "resource_link",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _ResultPart:
+    """A part, for the model and for the page."""
+
+    text: str
+    image: str = ""
+    file: Mapping[str, Any] = field(default_factory=dict)
+
+
+ReadFile = Callable[[str], bytes]
+"""Gives the bytes of a file that a tool names; raises InvalidRequest."""
+
+
+def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
+    """Return the answer for what a tool returned.
+
+    Raises InvalidRequest for a file that may not be read, and for one that is none.
+    """
+    failed, content = False, result
+    if isinstance(result, Mapping) and isinstance(result.get("content"), list):
+        failed, content = result.get("isError") is True, result["content"]
+    parts = _read_known_parts(content)
+    if not parts:
+        text = result if isinstance(result, str) else _format_response(result)
+        return ToolResult(text, failed)
+    told = [_convert_part(part, read_file) for part in parts]
+    images = [one.image for one in told if one.image]
+    files = [one.file for one in told if one.file]
+    card = {"images": images, "files": files}
+    text = "\n".join(one.text for one in told)
+    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
+
+
+def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
+    """Return the parts of a list of nothing else; none for any other value."""
+    rows = value if isinstance(value, list) else []
+    parts = [row for row in rows if isinstance(row, Mapping)]
+    known = [part for part in parts if part.get("type") in _PART_TYPES]
+    return known if len(known) == len(rows) else []
+
+
+def _format_response(value: object) -> str:
+    return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
+
+
+def _convert_part(part: Mapping[str, Any], read_file: ReadFile) -> _ResultPart:
+    match part["type"]:
+        case "text":
+            return _ResultPart(_read_text_field(part, "text"))
+        case "json":
+            return _ResultPart(_format_response(part.get("json")))
+        case "link":
+            return _build_link_part(part.get("url"))
+        case "resource_link":
+            return _build_link_part(part.get("uri"))
+        case "image_link":
+            return _ResultPart(IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+        case "file":
+            path = _read_text_field(part, "path")
+            name = _read_text_field(part, "name") or path
+            return _build_file_part(
+                read_file(path), _read_text_field(part, "mimeType"), name
+            )
+        case "resource":
+            return _build_resource_part(part.get("resource"))
+    kind = "image/png" if part["type"] == "image" else ""
+    mime = _read_text_field(part, "mimeType") or kind
+    return _build_file_part(
+        _decode_base64(part.get("data")), mime, _read_text_field(part, "name")
+    )
+
+
+def _read_text_field(part: Mapping[str, Any], key: str) -> str:
+    return str(part.get(key) or "")
+
+
+def _build_link_part(url: object) -> _ResultPart:
+    return _ResultPart(f"result link: {url}. please tell user to check it.")
+
+
+def _build_resource_part(resource: object) -> _ResultPart:
+    """Return a resource of MCP, which has a text or a blob."""
+    found = resource if isinstance(resource, Mapping) else {}
+    if isinstance(found.get("text"), str):
+        return _ResultPart(found["text"])
+    mime, uri = _read_text_field(found, "mimeType"), _read_text_field(found, "uri")
+    return _build_file_part(_decode_base64(found.get("blob")), mime, uri)
+
+
+def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
+    """Return bytes: a picture goes to the page, another file to the tool's card."""
+    if len(content) > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
+    own = basename(name) or "file"
+    kind = mime or guess_type(own)[0] or "application/octet-stream"
+    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    if kind in _TOOL_IMAGE_TYPES:
+        return _ResultPart(IMAGE_SENT_TEXT, image=url)
+    text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
+    return _ResultPart(text, file={"type": "file", "name": own, "url": url})
+
+
+def _decode_base64(data: object) -> bytes:
+    try:
+        return base64.b64decode(str(data or ""), validate=True)
+    except ValueError:
+        raise InvalidRequest("the file is not base64") from None
+
+
+class OwnTools:
+    """Tools of the port; `names` are theirs."""
+
+    def __init__(self, tools: Sequence[Tool], root: str) -> None:
+        """Read files that a tool names below `root` alone."""
+        self._tools = {tool.name: tool for tool in tools}
+        self._read_file = partial(read_tool_file, root=root)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the tools."""
+        return frozenset(self._tools)
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+        tool = self._tools.get(name)
+        return None if tool is None else tool.args
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call itself: no tool stands for another."""
+        return name, arguments
+
+    def is_interactive(self, _name: str) -> bool:
+        """Say that no tool's time is a person's."""
+        return False
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; a file that may not be read is a failure of the tool."""
+        result = await self._tools[name].execute(arguments)
+        try:
+            return build_own_result(result, self._read_file)
+        except InvalidRequest as refused:
+            return ToolResult(f"tool invoke error: {refused}", failed=True)
+
+
+def describe_tool(tool: Tool) -> Item:
+    """Return a tool as Open WebUI describes one."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.args),
+    }
+
+
+# ==== gpt5_agent.agent.preparation: A question to the agent -> what its first round needs.
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """What a run of the agent begins with.
+
+    `request` has the history as its input; `own` runs the tools that are ours,
+    `host_schemas` are the arguments of the host's, both under the tools' own names.
+    """
+
+    model: ResolvedModel
+    request: ResponsesRequest
+    names: ToolNames
+    own_tools: OwnTools
+    host_schemas: Mapping[str, Mapping[str, Any]]
+    earlier_rounds: EarlierRounds
+    style: ChosenStyle
+    sources: Sequence[ContextSource]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _OfferedFunctions:
+    tools: Sequence[Item]
+    names: ToolNames
+    choice: object
+
+
+def prepare_run(asked: AgentRequest) -> PreparedRun:
+    """Return what the agent begins with; raises InvalidRequest for what cannot work."""
+    model = _resolve_calling_model(asked.model)
+    if not all(isinstance(message, Mapping) for message in asked.messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    earlier = read_earlier_rounds(asked.messages)
+    style = read_chat_style(asked.messages) or choose_style(
+        asked.persona.style, model.family
+    )
+    guide = asked.persona.guide
+    memory = apply_memory_policy(asked.messages, guide.memory_policy if guide else "")
+    reader = origin_at(model.family, asked.endpoint)
+    said, items = _build_history(
+        _replace_query(memory.messages, asked.query), reader, earlier
+    )
+    sources = read_context(asked.context)
+    offer = _offer_functions(asked)
+    request = build_request(
+        model,
+        _build_instructions(asked, style, said, sources),
+        [*(build_memory_items(guide) if guide else ()), *items],
+        _merge_body(asked, offer),
+        replace(asked.settings, tools=offer.tools),
+    )
+    own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
+    schemas = _read_host_schemas(offer, own)
+    shown = () if earlier.is_continuation else sources
+    return PreparedRun(
+        model, request, offer.names, own, schemas, earlier, style, shown, memory.note
+    )
+
+
+def _resolve_calling_model(name: str) -> ResolvedModel:
+    model = resolve_model(name)
+    if not model.facts.functions:
+        raise InvalidRequest(
+            f"The model {model.id} cannot call functions, and an agent needs them. An "
+            "administrator has to choose another one in MODEL, for example gpt-5.2."
+        )
+    return model
+
+
+def _build_history(
+    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
+) -> tuple[str, list[Item]]:
+    """Return what the system says and the items of a chat.
+
+    An answer whose calls are still open stands at the end: it goes on from there.
+    """
+    closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
+    marked, records = restore_from_details(drop_question_calls(closed))
+    said, stretches = parse_messages(marked)
+    items = build_input(stretches, records, reader)
+    maker = earlier.open_origin
+    readable = maker is not None and reader.can_decrypt(maker)
+    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
+
+
+def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages without what the last that carries a turn carries."""
+    carriers = [place for place, one in enumerate(messages) if read_details(one)]
+    last = messages[carriers[-1]]
+    bare = {k: v for k, v in last.items() if k != "reasoning_details"}
+    return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
+
+
+def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last one."""
+    if not query.strip():
+        return messages
+    places = [
+        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
+    ]
+    if not places:
+        return [*messages, {"role": "user", "content": query}]
+    last = places[-1]
+    content = messages[last].get("content")
+    rows = content if isinstance(content, list) else []
+    others = [
+        row
+        for row in rows
+        if not isinstance(row, Mapping) or row.get("type") not in ("text", "input_text")
+    ]
+    text: Any = [{"type": "text", "text": query}, *others] if others else query
+    return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
+
+
+def _build_instructions(
+    asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
+) -> str:
+    """Return the instruction with its policies, then what there is to read."""
+    persona = asked.persona
+    guide = persona.guide.system_prompt if persona.guide else ""
+    parts = [part.strip() for part in (guide, persona.instruction, said)]
+    base = "\n\n".join(part for part in parts if part)
+    text = build_system_instruction(base, persona.overrides, style)
+    given = format_context(sources)
+    return f"{text}\n\n{given}" if given else text
+
+
+def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
+    """Return the host's tools with our own; one of ours wins over one of its name."""
+    specs = asked.body.get("tools")
+    hosts = responses_tools(specs if isinstance(specs, list) else [])
+    ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
+    functions = [
+        tool
+        for tool in merge_tools(hosts, ours)
+        if tool.get("type") in ("function", "custom")
+    ]
+    names = ToolNames(tuple(str(tool["name"]) for tool in functions))
+    tools = names.rename_tools(functions)
+    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
+    return _OfferedFunctions(tools, names, choice if tools else None)
+
+
+def _read_host_schemas(
+    offer: _OfferedFunctions, own: OwnTools
+) -> dict[str, Mapping[str, Any]]:
+    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
+    return {
+        name: tool.get("parameters") or {}
+        for name, tool in named
+        if name not in own.names
+    }
+
+
+def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
+    """Return the caller's keys; what the guide says of temperature stands behind."""
+    guide = asked.persona.guide
+    usual = {"temperature": guide.temperature} if guide else {}
+    given = {k: v for k, v in asked.body.items() if v is not None}
+    return {**usual, **given, "tool_choice": offer.choice}
+
+
+# ==== gpt5_agent.agent.transcript: The items of one run: checked as they arrive, and kept as history for the next request.
+
+
+class AnswerEvents:
+    """Passes on the events of one answer, its items counted from `first` on.
+
+    `items` are those that ended, under their indexes; `next_index` is free.
+    """
+
+    def __init__(
+        self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
+    ) -> None:
+        """Show calls under their tools' own names."""
+        self.items: dict[int, Item] = {}
+        self.next_index = first
+        self.held_events: list[RunEvent] = []
+        self._first = first
+        self._original_name = shown_name
+        self._holds_calls = holds_calls
+        self._dropped: set[int] = set()
+        self._calls: dict[str, int] = {}
+
+    def process(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what is passed on of an event."""
+        match event:
+            case ItemStarted() | Grew() | Cited() | Pictured() | ItemEnded():
+                moved = replace(event, index=self._first + event.index)
+                self.next_index = max(self.next_index, moved.index + 1)
+                sound = self._check_event(moved)
+                if self.held_events or (self._holds_calls and self._is_call(sound)):
+                    self.held_events += [sound] if sound else []
+                elif sound:
+                    yield sound
+            case ToolOutput():
+                moved_answer = replace(event, index=self._first + event.index)
+                self.next_index = max(self.next_index, moved_answer.index + 1)
+                yield moved_answer
+            case ResponseDone() if self.held_events:
+                self.held_events.append(event)
+            case _:
+                yield event
+
+    def held_without_calls(self) -> list[RunEvent]:
+        """Return what was held back, the calls left out."""
+        calls = {index for index, item in self.items.items() if is_call(item)}
+        return [
+            event
+            for event in self.held_events
+            if not isinstance(event, ItemStarted | Grew | Cited | Pictured | ItemEnded)
+            or event.index not in calls
+        ]
+
+    def _check_event(
+        self, event: ItemStarted | Grew | Cited | Pictured | ItemEnded
+    ) -> RunEvent | None:
+        if isinstance(event, ItemStarted) and is_call(event.item):
+            return self._begin_call(event)
+        if not isinstance(event, ItemEnded):
+            return None if event.index in self._dropped else event
+        if not is_call(event.item):
+            self.items[event.index] = event.item
+            return event
+        place = self._calls.get(str(event.item.get("call_id")))
+        if place is None or not event.item.get("name"):
+            return None
+        self.items[place] = event.item
+        return replace(event, index=place, item=self._rename_call(event.item))
+
+    def _begin_call(self, event: ItemStarted) -> RunEvent | None:
+        call_id = event.item.get("call_id")
+        if call_id and event.item.get("name") and call_id not in self._calls:
+            self._calls[str(call_id)] = event.index
+            return replace(event, item=self._rename_call(event.item))
+        self._dropped.add(event.index)
+        return None
+
+    def _rename_call(self, call: Item) -> Item:
+        return {**call, "name": self._original_name(str(call["name"]))}
+
+    def _is_call(self, event: RunEvent | None) -> bool:
+        return isinstance(event, ItemStarted) and is_call(event.item)
+
+
+class Transcript:
+    """Grows by answers of the model and by outputs of calls."""
+
+    def __init__(self, history: Iterable[Item]) -> None:
+        """Begin with what was said before."""
+        self.history = list(history)
+        self.output: list[Item] = []
+        self.next_index = 0
+
+    def add_answer(self, items: Sequence[Item]) -> None:
+        """Add what the model answered."""
+        self.output += items
+        self.history += replay_output(items, with_reasoning=True)
+
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+        """Add the output of a call; return the event of it."""
+        item = output_item(call, answer)
+        self.output.append(item)
+        self.history.append(item)
+        self.next_index += 1
+        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
+
+    def build_call_events(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
+        """Return the events of a call that no answer of this run brought."""
+        self.next_index += 1
+        index = self.next_index - 1
+        return ItemStarted(index, call), ItemEnded(index, call)
+
+
+# ==== gpt5_agent.agent.calls: The calls of one round: refused, put to a person, run here, or left to the host.
+
+_RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class CallDecisions:
+    """The calls of a round, under their tools' own names.
+
+    `refused` are the answers of those that are not made, `left` those that the host
+    makes. While there are `questions` for a person, calls as they would be run, none is
+    made.
+    """
+
+    calls: tuple[Item, ...]
+    refusals: Mapping[str, ToolResult]
+    host_call_ids: frozenset[str]
+    questions: tuple[Item, ...] = ()
+
+    @property
+    def own_calls(self) -> list[Item]:
+        """The calls that are answered here, in their order."""
+        return [
+            call for call in self.calls if call["call_id"] not in self.host_call_ids
+        ]
+
+
+class RoundCalls:
+    """Knows of every call of a run what becomes of it."""
+
+    def __init__(
+        self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
+    ) -> None:
+        """Begin with what failed, and what a person answered, in earlier rounds."""
+        self._own = asked.own_tools
+        self._log = asked.log
+        self._tools = prepared.own_tools
+        self._host_schemas = prepared.host_schemas
+        self._totals = ledger
+        self._confirmations = Confirmations(prepared.earlier_rounds.answers)
+        self._guard = CallGuard(self._schema)
+        for call in prepared.earlier_rounds.failed:
+            self._guard.record_failed_call(call)
+        self._approver = replace(
+            asked.own_tools.approver, ask=self._ask_person, log=asked.log
+        )
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a call may have to wait for a person whom the host asks."""
+        names = (*self._tools.names, *self._host_schemas)
+        passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
+        asks = passes_on or any(map(self._needs_approval, names))
+        return self._own.asks_in_chat and asks
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return self._guard.failed_calls()
+
+    async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
+        """Return what becomes of the calls; with a `limit` none is made.
+
+        Nobody is asked about a call that cannot be made.
+        """
+        refused: dict[str, ToolResult] = {}
+        for call in calls:
+            why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
+            if why:
+                refused[call["call_id"]] = ToolResult(why, failed=True)
+        open_calls = [call for call in calls if call["call_id"] not in refused]
+        judged = [self._resolve_for_rules(call) for call in open_calls]
+        questions = [call for call in judged if self._must_ask(call)]
+        if questions:
+            shown = tuple(questions[:MAX_QUESTIONS])
+            return CallDecisions(tuple(calls), refused, frozenset(), shown)
+        left = [call for call in open_calls if call["name"] not in self._tools.names]
+        for call in map(self._resolve_for_rules, left):
+            why = await self._approver.refusal(
+                call["call_id"], call["name"], parse_arguments(call)
+            )
+            if why:
+                refused[call["call_id"]] = tool_error(why)
+        ids = frozenset(call["call_id"] for call in left) - refused.keys()
+        return CallDecisions(tuple(calls), refused, ids)
+
+    async def run(
+        self, found: CallDecisions
+    ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+        """Yield the calls that are answered here with their answers, in their order."""
+        made = [
+            call for call in found.own_calls if call["call_id"] not in found.refusals
+        ]
+        async with aclosing(run_calls(made, self._toolset())) as running:
+            for call in found.own_calls:
+                refused = found.refusals.get(call["call_id"])
+                if refused is not None:
+                    yield call, refused
+                else:
+                    yield await anext(running)
+
+    def _toolset(self) -> Toolset:
+        """Return what runs the calls, in no more than the time that is left."""
+        limits, left = self._own.limits, self._totals.seconds_left
+        if left is not None:
+            limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
+        tools = GuardedTools(self._tools, self._guard, self._log)
+        return Toolset(tools, self._approver, limits, self._log)
+
+    async def _ask_person(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        """Return a person's answer: given through the host, or asked for now."""
+        if self._own.asks_in_chat:
+            return self._confirmations.consume(call_id, name, arguments)
+        ask = self._own.approver.ask
+        with self._totals.pause():
+            return ask is not None and await ask(call_id, name, arguments)
+
+    def _resolve_for_rules(self, call: Item) -> Item:
+        """Return the call that the rules are about: of the tool that will run.
+
+        Where they are stricter about the tool that passes it on, that one counts.
+        """
+        if call["name"] in self._tools.names:
+            return call
+        return max(resolve_host_call(call), call, key=self._strictness)
+
+    def _strictness(self, call: Item) -> int:
+        return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
+
+    def _must_ask(self, call: Item) -> bool:
+        if not (self._own.asks_in_chat and self._needs_approval(call["name"])):
+            return False
+        arguments = parse_arguments(call)
+        return not self._confirmations.has_answer(
+            call["call_id"], call["name"], arguments
+        )
+
+    def _needs_approval(self, name: str) -> bool:
+        return self._own.approver.rule_for(name) == "ask"
+
+    def _schema(self, name: str) -> Mapping[str, Any] | None:
+        own = self._tools.parameters(name)
+        return self._host_schemas.get(name) if own is None else own
+
+
+class CallEvents:
+    """Answers calls, and tells of it."""
+
+    def __init__(
+        self,
+        calling: RoundCalls,
+        steps: StepLog,
+        transcript: Transcript,
+        ledger: RunTotals,
+    ) -> None:
+        """Write the outputs to `transcript`, their number to `ledger`."""
+        self._round_calls = calling
+        self._steps = steps
+        self._transcript = transcript
+        self._totals = ledger
+
+    def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
+        """Yield what asks a person; the host shows a card for it."""
+        requests = [build_confirmation_request(call) for call in found.questions]
+        yield from requests
+        yield from self._transcript.build_call_events(build_question_call(requests))
+        yield StateChanged("waiting_for_confirmation")
+
+    def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
+        """Yield the calls that were held back from the host until now."""
+        for call in found.calls:
+            yield from self._transcript.build_call_events(call)
+
+    async def run(
+        self, found: CallDecisions, round_step: StepStarted
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Answer the calls that are ours; yield each with its step of the log."""
+        self._totals.calls += len(found.calls)
+        made = [
+            call for call in found.own_calls if call["call_id"] not in found.refusals
+        ]
+        if made:
+            yield StateChanged("executing_tool")
+        steps: dict[str, StepStarted] = {}
+        for call in made:
+            step = self._steps.start(
+                "tool",
+                f"CALL {call['name']}",
+                parent=round_step.id,
+                detail=str(call.get("arguments", "")),
+            )
+            steps[call["call_id"]] = step
+            yield step
+        async with aclosing(self._round_calls.run(found)) as answers:
+            async for call, answer in answers:
+                yield self._transcript.add_output(call, answer)
+                if call["call_id"] in steps:
+                    yield self._steps.end(
+                        steps[call["call_id"]],
+                        failed=answer.failed,
+                        detail=str(answer.output),
+                    )
+        if found.host_call_ids:
+            yield StateChanged("waiting_for_tools")
+
+
+# ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
+
+_THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkSpan:
+    """A piece of text, and whether it is a thought."""
+
+    is_thought: bool
+    text: str
+
+
+class ThinkTagParser:
+    """Takes a text in pieces; a tag may be spread over several.
+
+    A thought that is never closed goes on to the end; a tag in backticks is a word of
+    the text.
+    """
+
+    def __init__(self) -> None:
+        """Begin outside of a thought."""
+        self._is_thought = False
+        self._buffer = ""
+        self._previous_character = ""
+
+    def feed(self, text: str) -> list[ThinkSpan]:
+        """Take a piece; return what is known of it now."""
+        self._buffer += text
+        return _merge_spans(self._complete_spans(at_end=False))
+
+    def close(self) -> list[ThinkSpan]:
+        """Return what waited for the rest of a tag that did not come."""
+        return _merge_spans(self._complete_spans(at_end=True))
+
+    def _complete_spans(self, *, at_end: bool) -> Iterator[ThinkSpan]:
+        while self._buffer:
+            place, tag = _find_tag(self._buffer)
+            if not tag:
+                place = len(self._buffer) - (
+                    0 if at_end else _count_partial_tag(self._buffer)
+                )
+                if place:
+                    yield self._take_span(place)
+                return
+            before = self._buffer[place - 1] if place else self._previous_character
+            if before == "`":
+                yield self._take_span(place + len(tag))
+                continue
+            if place:
+                yield self._take_span(place)
+            self._buffer = self._buffer[len(tag) :]
+            self._is_thought = tag == _THINK_OPEN
+
+    def _take_span(self, length: int) -> ThinkSpan:
+        taken, self._buffer = self._buffer[:length], self._buffer[length:]
+        self._previous_character = taken[-1]
+        return ThinkSpan(self._is_thought, taken)
+
+
+def parse_think_spans(text: str) -> list[ThinkSpan]:
+    """Return the spans of a whole text."""
+    reader = ThinkTagParser()
+    return _merge_spans([*reader.feed(text), *reader.close()])
+
+
+def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan]:
+    """Return spans with those of one kind joined that follow each other."""
+    groups = groupby(spans, attrgetter("is_thought"))
+    return [
+        ThinkSpan(kind, "".join(one.text for one in group)) for kind, group in groups
+    ]
+
+
+def _find_tag(text: str) -> tuple[int, str]:
+    """Return the first tag with its place; an empty one where there is none."""
+    lowered = text.lower()
+    found = [(lowered.find(tag), tag) for tag in (_THINK_OPEN, _THINK_CLOSE)]
+    return min([one for one in found if one[0] >= 0], default=(-1, ""))
+
+
+def _count_partial_tag(text: str) -> int:
+    """Return how many characters at the end of `text` may begin a tag."""
+    lowered = text[-len(_THINK_CLOSE) :].lower()
+    for length in range(min(len(lowered), len(_THINK_CLOSE) - 1), 0, -1):
+        if any(
+            tag.startswith(lowered[-length:]) for tag in (_THINK_OPEN, _THINK_CLOSE)
+        ):
+            return length
+    return 0
+
+
+@dataclass(slots=True)
+class _ShownPart:
+    """A piece with a place of its own; `name` is its id."""
+
+    index: int
+    name: str
+    is_thought: bool
+    text: str = ""
+
+    def start_event(self) -> ItemStarted:
+        """Return the event of its beginning."""
+        return ItemStarted(self.index, self._item("in_progress", ""))
+
+    def add_text(self, text: str) -> Grew:
+        """Add text; return the event of it."""
+        self.text += text
+        return Grew(self.index, "summary" if self.is_thought else "text", 0, text)
+
+    def end_event(self) -> ItemEnded:
+        """Return the event of its end, which says again what it is."""
+        return ItemEnded(self.index, self._item("completed", self.text.rstrip()))
+
+    def _item(self, status: str, text: str) -> Item:
+        if self.is_thought:
+            summary = [{"type": "summary_text", "text": text}] if text else []
+            return build_thought_item(self.name, summary, status)
+        part = {"type": "output_text", "text": text, "annotations": []}
+        head = {"id": self.name, "type": "message", "role": "assistant"}
+        return {**head, "status": status, "content": [part]}
+
+
+class MessageParts:
+    """Shows a message; `emits` says whether thoughts are shown.
+
+    What is held back waits for `release` or `become_thought`.
+    """
+
+    def __init__(
+        self,
+        item: Item,
+        new_index: Callable[[], int],
+        *,
+        emits: bool,
+        is_thought: bool,
+        is_held: bool,
+    ) -> None:
+        """Take the message as it begins."""
+        self.is_thought = is_thought
+        self.is_held = is_held
+        self.is_commentary = item.get("phase") == "commentary"
+        self._item = item
+        self._new_index = new_index
+        self._shows_thoughts = emits
+        self._reader = ThinkTagParser()
+        self._held: list[ThinkSpan] = []
+        self._pieces: list[_ShownPart] = []
+        self._is_complete = False
+
+    @property
+    def text(self) -> str:
+        """What is shown as an answer; the host joins such pieces so (misc.py:407)."""
+        return "\n".join(one.text for one in self._pieces if not one.is_thought)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether anything of it is shown."""
+        return bool(self._pieces)
+
+    def add_text(self, text: str) -> Iterator[RunEvent]:
+        """Yield what more text shows."""
+        yield from self._process_spans(self._reader.feed(text))
+
+    def end(self, item: Item) -> Iterator[RunEvent]:
+        """Yield the end of the message; `item` is all of it."""
+        self._item, self._is_complete = item, True
+        yield from self._process_spans(self._reader.close())
+        yield from self._end_last()
+
+    def become_thought(self) -> Iterator[RunEvent]:
+        """Yield what the message becomes once its round calls a tool."""
+        self.is_thought, self._held = True, []
+        for piece in self._pieces if self._shows_thoughts else ():
+            if not piece.is_thought:
+                piece.is_thought = True
+                yield piece.end_event()
+
+    def release(self) -> Iterator[RunEvent]:
+        """Yield what was held back."""
+        self.is_held, held, self._held = False, self._held, []
+        yield from self._process_spans(held)
+        yield from self.close()
+        if self._is_complete:
+            yield from self._end_last()
+
+    def repeat_as_answer(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought once more, as the answer."""
+        spans = parse_think_spans(message_text(self._item))
+        text = "".join(span.text for span in spans if not span.is_thought).strip()
+        if text and not self.text:
+            piece = self._start_part(is_thought=False)
+            yield piece.start_event()
+            yield piece.add_text(text)
+            yield piece.end_event()
+
+    def close(self) -> Iterator[RunEvent]:
+        """Yield what still waited for the rest of a tag."""
+        yield from self._process_spans(self._reader.close())
+
+    def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
+        for span in spans:
+            is_thought = span.is_thought or self.is_thought
+            if self.is_held:
+                self._held.append(span)
+            elif self._shows_thoughts or not is_thought:
+                yield from self._show(span.text, is_thought)
+
+    def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        last = self._pieces[-1] if self._pieces else None
+        if last is None or last.is_thought is not is_thought:
+            text = text.lstrip()  # blank lines between a thought and an answer
+            if not text:
+                return
+            if last:
+                yield last.end_event()
+            last = self._start_part(is_thought)
+            yield last.start_event()
+        yield last.add_text(text)
+
+    def _start_part(self, is_thought: bool) -> _ShownPart:
+        index, own = self._new_index(), str(self._item.get("id") or "")
+        name = own if own and not self._pieces else f"{own or 'msg'}_{index}"
+        piece = _ShownPart(index, name, is_thought)
+        self._pieces.append(piece)
+        return piece
+
+    def _end_last(self) -> Iterator[RunEvent]:
+        """Yield the end of the last piece; of a message in one piece its own bytes."""
+        if not self._pieces:
+            return
+        last, own = self._pieces[-1], message_text(self._item)
+        if not last.is_thought and parse_think_spans(own) == [ThinkSpan(False, own)]:
+            last.text = own
+            yield ItemEnded(last.index, self._item)
+        else:
+            yield last.end_event()
+
+
+def build_thought_item(
+    name: str, summary: list[Item], status: str = "completed"
+) -> Item:
+    """Return a reasoning item that shows a thought."""
+    return {
+        "id": f"rs_{name}",
+        "type": "reasoning",
+        "summary": summary,
+        "status": status,
+    }
+
+
+class ThoughtFilter:
+    """Shows one run, over all its rounds, under indexes of its own."""
+
+    def __init__(self, *, emits: bool) -> None:
+        """Show thoughts if `emits` says so."""
+        self._shows_thoughts = emits
+        self._may_call = False
+        self._has_called = False
+        self._has_thought = False
+        self._next = 0
+        self._indexes: dict[int, int] = {}
+        self._messages: dict[int, MessageParts] = {}
+        self._texts: dict[int, str] = {}
+
+    def begin_round(self, *, may_call: bool) -> None:
+        """Take note that the model answers anew."""
+        self._may_call = may_call
+        self._has_called = self._has_thought = False
+        self._messages = {}
+
+    def get_text(self, index: int) -> str:
+        """Return what is shown as an answer of the run's message at `index`."""
+        return self._texts.get(index, "")
+
+    def show(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what takes the place of an event."""
+        match event:
+            case ItemStarted() if item_type(event.item) == "message":
+                self._messages[event.index] = self._start_message(event.item)
+            case Grew() if event.index in self._messages:
+                yield from self._messages[event.index].add_text(event.text)
+            case ItemEnded() if event.index in self._messages:
+                yield from self._messages[event.index].end(event.item)
+            case Cited() if event.index in self._messages:
+                pass  # the ended item has it again
+            case Status():
+                yield event
+            case ResponseDone() | RunDone():
+                yield from self._close()
+                yield event
+            case _:
+                yield from self._show_other(event)
+
+    def build_carrier(self) -> Iterator[RunEvent]:
+        """Yield an empty thought, for what has to be carried where none is."""
+        index = self._new_index()
+        yield from _build_thought_events(index, f"carrier_{index}", "")
+
+    def _start_message(self, item: Item) -> MessageParts:
+        comments = item.get("phase") == "commentary"
+        is_thought = self._has_called or (self._shows_thoughts and comments)
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        hides = not self._shows_thoughts and (may_end_in_call or comments)
+        return MessageParts(
+            item,
+            self._new_index,
+            emits=self._shows_thoughts,
+            is_thought=is_thought,
+            is_held=hides and not is_thought,
+        )
+
+    def _show_other(
+        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | ToolOutput
+    ) -> Iterator[RunEvent]:
+        """Yield an event of anything but a message, at its place."""
+        if isinstance(event, ItemStarted) and is_call(event.item):
+            yield from self._handle_call(event.item)
+        if isinstance(event, Grew) and event.kind in ("summary", "reasoning"):
+            self._has_thought = True
+        if event.index not in self._indexes:
+            self._indexes[event.index] = self._new_index()
+        yield replace(event, index=self._indexes[event.index])
+
+    def _handle_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield what the texts of this round become now that it calls a tool.
+
+        A round that says nothing gets a thought of ours.
+        """
+        for message in self._messages.values():
+            yield from message.become_thought()
+        self._store_texts()
+        heard = any(message.is_shown for message in self._messages.values())
+        if self._shows_thoughts and not (
+            self._has_called or self._has_thought or heard
+        ):
+            name = call.get("name")
+            asks = name == "ask_user"
+            sentence = "I have a question." if asks else f"I am going to use {name}."
+            yield from _build_thought_events(
+                self._new_index(), str(call.get("call_id")), sentence
+            )
+        self._has_called = True
+
+    def _close(self) -> Iterator[RunEvent]:
+        """Yield what was held back, at the end of a round that called no tool."""
+        messages = list(self._messages.values())
+        has_answer = any(not one.is_commentary for one in messages)
+        for message in messages:
+            if not message.is_held:
+                yield from message.close()
+            elif not (self._has_called or (message.is_commentary and has_answer)):
+                yield from message.release()
+        if self._shows_thoughts and messages and not (self._has_called or has_answer):
+            yield from messages[-1].repeat_as_answer()
+        self._store_texts()
+
+    def _store_texts(self) -> None:
+        self._texts |= {index: one.text for index, one in self._messages.items()}
+
+    def _new_index(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+
+def read_answer_text(output: Iterable[Item]) -> str:
+    """Return the answer that a round without calls gives: no thoughts, no comments."""
+    messages = [item for item in output if item_type(item) == "message"]
+    final = [item for item in messages if item.get("phase") != "commentary"]
+    texts = [
+        "".join(
+            span.text
+            for span in parse_think_spans(message_text(item))
+            if not span.is_thought
+        )
+        for item in final or messages
+    ]
+    return "\n\n".join(text.strip() for text in texts if text.strip())
+
+
+def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
+    """Yield the events of a whole thought."""
+    yield ItemStarted(index, build_thought_item(name, [], "in_progress"))
+    if text:
+        yield Grew(index, "summary", 0, text)
+    summary = [{"type": "summary_text", "text": text}] if text else []
+    yield ItemEnded(index, build_thought_item(name, summary))
+
+
+# ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """What every request of a run has in common, and where it goes.
+
+    `tools_ran` says that tools ran before: nothing is then sent twice.
+    """
+
+    request: ResponsesRequest
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits
+    tools_ran: bool = False
+
+
+class ResponsesProvider:
+    """Goes on with a history, one answer of the model at a time."""
+
+    def __init__(self, config: ProviderConfig) -> None:
+        """Send nothing yet."""
+        self._config = config
+        self._request = config.request
+        self._has_run = config.tools_ran
+        self._invalid_reasoning: list[Item] = []
+
+    async def generate(
+        self, history: Sequence[Item], tools: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Send a history; yield what happens, then what it came to.
+
+        The tools stay in the request when none may be called, because the prompt cache
+        lives on them.
+        """
+        config, sent = self._config, [
+            one for one in history if one not in self._invalid_reasoning
+        ]
+        limits = config.limits
+        if self._has_run:
+            limits = replace(limits, retries=RetryPolicy(0))
+        request = self._request.model_copy(
+            update={"input": sent, "tool_choice": self._choose_tool_choice(bool(tools))}
+        )
+        events = run(request, config.endpoint, config.connections, limits)
+        async with aclosing(events):
+            async for event in events:
+                match event:
+                    case Status():
+                        self._apply_fallback(event.cause, sent)
+                        yield event
+                    case RunDone():
+                        yield _build_model_answer(event)
+                    case _:
+                        yield event
+        self._has_run = True
+
+    def _choose_tool_choice(self, may_call: bool) -> object:
+        """Return the choice of tools; what had to be called has been, after a round."""
+        choice = self._request.tool_choice
+        if not may_call:
+            return "none" if self._request.tools else None
+        if not self._has_run or choice == "none":
+            return choice
+        if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+            return {**choice, "mode": "auto"}
+        return None
+
+    def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
+        """Leave out of later requests what the server refused in this one."""
+        match cause:
+            case "reasoning":
+                self._invalid_reasoning += filter(is_reasoning, sent)
+            case "stream":
+                self._request = self._request.model_copy(update={"stream": False})
+            case "summary":
+                reasoning = self._request.reasoning or {}
+                rest = {k: v for k, v in reasoning.items() if k != "summary"}
+                self._request = self._request.model_copy(
+                    update={"reasoning": rest or None}
+                )
+
+
+def _build_model_answer(ended: RunDone) -> ModelAnswer:
+    calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
+    return ModelAnswer(not calls, calls, read_answer_text(ended.output), run_end=ended)
+
+
+# ==== gpt5_agent.agent.loop: The agent's loop: the model answers, its calls are run, until there are no more calls.
+
+
+class Agent:
+    """One run of the loop.
+
+    `is_over` says whether the answer is whole: else the host calls again. `answer`
+    holds the items of the last round.
+    """
+
+    def __init__(
+        self,
+        asked: AgentRequest,
+        prepared: PreparedRun,
+        provider: Provider,
+        ledger: RunTotals,
+    ) -> None:
+        """Send nothing yet."""
+        self.is_over = True
+        self.answer: list[Item] = []
+        self._prepared = prepared
+        self._provider = provider
+        self._totals = ledger
+        self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
+        self._transcript = Transcript(prepared.request.input)
+        self._round_calls = RoundCalls(asked, prepared, ledger)
+        self._call_events = CallEvents(
+            self._round_calls, self._steps, self._transcript, ledger
+        )
+        self._continues = True
+        self._round_began = 0.0
+        self._run_end = RunDone(COMPLETED)
+
+    def build_run_end(self) -> RunDone:
+        """Return how the run ended, with all that came of it."""
+        ledger, last = self._totals, self._run_end
+        output = tuple(self._transcript.output)
+        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
+
+    async def run(self) -> AsyncGenerator[AgentEvent, None]:
+        """Go round after round; yield what happens."""
+        if self._prepared.note:
+            yield Status(self._prepared.note)
+        for source in self._prepared.sources:
+            yield source
+        first = (
+            self._resume_round()
+            if self._prepared.earlier_rounds.open_turn
+            else self._run_round()
+        )
+        async with aclosing(first) as events:
+            async for event in events:
+                yield event
+        while self._continues:
+            async with aclosing(self._run_round()) as events:
+                async for event in events:
+                    yield event
+
+    async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Go on with the calls that waited for a person."""
+        number = self._totals.rounds
+        step = self._steps.start("round", f"ROUND {number}")
+        yield step
+        found = await self._decide_calls(
+            self._prepared.earlier_rounds.open_turn, number
+        )
+        if found.questions:
+            for event in self._call_events.ask(found):
+                yield event
+        else:
+            for event in self._call_events.show_calls(found):
+                yield event
+            async with aclosing(self._call_events.run(found, step)) as events:
+                async for event in events:
+                    yield event
+        yield self._steps.end(step)
+
+    async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Let the model answer, then answer its calls."""
+        self._totals.rounds += 1
+        number = self._totals.rounds
+        self._round_began = self._totals.seconds
+        tools = self._prepared.request.tools
+        self._continues = bool(tools) and self._totals.may_call(number)
+        step = self._steps.start("round", f"ROUND {number}", may_call=self._continues)
+        yield StateChanged("thinking")
+        yield step
+        sound = AnswerEvents(
+            self._transcript.next_index,
+            self._prepared.names.own_name,
+            holds_calls=self._continues and self._round_calls.may_ask,
+        )
+        async with aclosing(self._run_model(step, sound)) as events:
+            async for event in events:
+                yield event
+        async with aclosing(self._run_calls(step, sound)) as events:
+            async for event in events:
+                yield event
+        yield self._steps.end(step, failed=self._run_end.ending.is_failure)
+
+    async def _run_model(
+        self, round_step: StepStarted, sound: AnswerEvents
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Let the model answer; its items end up in `sound`."""
+        label = f"{self._prepared.model.id} Thought"
+        step = self._steps.start("model", label, parent=round_step.id)
+        yield step
+        offered = self._prepared.request.tools or ()
+        tools = offered if round_step.may_call else ()
+        events = self._provider.generate(self._transcript.history, tools)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, ModelAnswer):
+                    self._run_end = event.run_end
+                else:
+                    for passed in sound.process(event):
+                        yield passed
+        usage, failed = self._run_end.usage, self._run_end.ending.is_failure
+        self._totals.add_turn(usage)
+        yield self._steps.end(step, usage=usage, failed=failed)
+
+    async def _run_calls(
+        self, step: StepStarted, sound: AnswerEvents
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Answer the calls of a round, as far as they are ours to answer."""
+        self.answer = [sound.items[index] for index in sorted(sound.items)]
+        self._transcript.add_answer(self.answer)
+        self._transcript.next_index = sound.next_index
+        if self._run_end.ending.is_failure:
+            self._continues = False
+            for held in sound.held_events:
+                yield held
+            return
+        found = await self._decide_calls(self.answer, self._totals.rounds)
+        self._continues = self._continues and bool(found.calls)
+        for released in self._release_held(sound, found):
+            yield released
+        yield self._build_round_end(sound)
+        if found.questions:
+            return
+        async with aclosing(self._call_events.run(found, step)) as events:
+            async for event in events:
+                yield event
+        if found.host_call_ids and found.own_calls:
+            yield self._build_round_end(sound)
+
+    async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
+        """Return what becomes of the calls among the items of a round."""
+        original = self._prepared.names.own_name
+        calls = [
+            {**item, "name": original(str(item["name"]))}
+            for item in items
+            if is_call(item)
+        ]
+        found = await self._round_calls.decide(calls, self._totals.limit_error(number))
+        if found.questions or found.host_call_ids:
+            self.is_over = self._continues = False
+        return found
+
+    def _release_held(
+        self, sound: AnswerEvents, found: CallDecisions
+    ) -> Iterator[AgentEvent]:
+        """Yield what was held back of an answer, or what asks about its calls."""
+        if not found.questions:
+            yield from sound.held_events
+            return
+        for event in sound.held_without_calls():
+            if isinstance(event, ResponseDone):
+                yield from self._call_events.ask(found)
+            yield event
+
+    def _build_round_end(self, sound: AnswerEvents) -> RoundEnded:
+        notes = {
+            "style": self._prepared.style,
+            "usage": dump_usage(self._run_end.usage),
+            "seconds": round(self._totals.seconds - self._round_began, 3),
+            "failed": self._round_calls.failed_calls(),
+        }
+        name, items = str(self._totals.rounds), tuple(sorted(sound.items.items()))
+        return RoundEnded(name, items, notes, goes_on=not self.is_over)
+
+
+STRATEGIES = ("gpt5_function_calling", "gpt5_react")
+
+MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
+
+
+def make_responses_provider(asked: AgentRequest, prepared: PreparedRun) -> Provider:
+    """Return the Responses API as a provider."""
+    return ResponsesProvider(
+        ProviderConfig(
+            prepared.request,
+            asked.endpoint,
+            asked.connections,
+            asked.limits,
+            tools_ran=prepared.earlier_rounds.is_continuation,
+        )
+    )
+
+
+async def run_agent(
+    asked: AgentRequest, make_provider: MakeProvider = make_responses_provider
+) -> AsyncGenerator[AgentEvent, None]:
+    """Answer a question; yield what happens.
+
+    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
+    comes; ReadyForInput is the last event, unless the host has to go on first.
+    """
+    ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    agent, kind = None, "cancelled"
+    try:
+        try:
+            agent = _start_agent(asked, make_provider, ledger)
+        except ResponsesError as refused:
+            ended = RunDone(ending_of_exception(refused, has_begun=False))
+        else:
+            async with aclosing(agent.run()) as events:
+                async for event in events:
+                    yield event
+            ended = agent.build_run_end()
+        kind = ended.ending.kind
+        text = read_answer_text(agent.answer) if agent else ""
+        metadata = _build_metadata(asked, ledger, kind)
+        over = agent is None or agent.is_over
+        for last in _final_events(ended, text, metadata) if over else (ended,):
+            yield last
+    finally:
+        if agent is None or agent.is_over:
+            asked.on_end(_build_metadata(asked, ledger, kind))
+
+
+def _start_agent(
+    asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
+) -> Agent:
+    """Return the agent; raises InvalidRequest for what cannot be asked."""
+    prepared = prepare_run(asked)
+    earlier = prepared.earlier_rounds
+    ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    return Agent(asked, prepared, make_provider(asked, prepared), ledger)
+
+
+def _final_events(
+    ended: RunDone, text: str, metadata: RunMetadata
+) -> Iterator[AgentEvent]:
+    """Yield how a whole answer ends."""
+    failed = ended.ending.is_failure
+    if text and not failed:
+        yield NewMessage(text)
+    yield ExecutionEnded(metadata)
+    yield ended
+    yield StateChanged("failed" if failed else "idle")
+    yield ReadyForInput()
+
+
+def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunMetadata:
+    model = resolve_model(asked.model)
+    prices = asked.prices or model.facts.prices
+    return ledger.metadata(asked.strategy, model.id, ending, prices)
+
+
+# ==== gpt5_agent.shell.bridge: An async iterator, seen from a server's threads as a plain one.
+
+AnswerPiece = dict[str, Any] | str
+Result = TypeVar("Result")
+
+KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
+"""Open WebUI passes over it, as every reader of chat chunks does."""
+
+_BRIDGE_CLOSE_SECONDS = 5.0
+"""A tool that does not let itself be cancelled must not hold the server's end."""
+
+
+class BridgeClosed(Exception):
+    """The bridge was closed: nothing more is answered."""
+
+
+class AnswerReader:
+    """One answer, pulled piece by piece from any thread.
+
+    An iterator and no generator: to a generator the server adds an end of its own.
+    """
+
+    def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
+        """Begin with a lease, for the reader that is about to come."""
+        self._lease_seconds = lease_seconds
+        self._beat_seconds = beat_seconds
+        self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
+        self._last_read_at: float | None = monotonic_seconds()
+        self._ended = False
+
+    def __iter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> AnswerPiece:
+        """Return the next piece; a beat if none comes in time."""
+        if self._ended:
+            raise StopIteration
+        self._last_read_at = None
+        try:
+            piece = self._pieces.get(timeout=self._beat_seconds)
+        except Empty:
+            piece = KEEPALIVE_CHUNK
+        self._last_read_at = monotonic_seconds()
+        if piece is None:
+            self._ended = True
+            raise StopIteration
+        return piece
+
+    async def consume(
+        self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
+    ) -> None:
+        """Take all pieces while somebody reads; tell `last` to a reader if stopped."""
+        watching = asyncio.create_task(self._watch(asyncio.current_task()))
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    self._pieces.put(piece)
+        except asyncio.CancelledError:
+            self._pieces.put(last)
+            raise
+        finally:
+            watching.cancel()
+            self._pieces.put(None)
+
+    async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
+        """Cancel `filling` when the lease has run out; it rests while a reader waits."""
+        rest = self._lease_seconds
+        while rest > 0:
+            await asyncio.sleep(rest)
+            left_at = self._last_read_at
+            if left_at is None:
+                rest = self._beat_seconds
+            else:
+                rest = left_at + self._lease_seconds - monotonic_seconds()
+        if filling is not None:
+            filling.cancel()
+
+
+class AsyncBridge:
+    """The event loop of one pipeline, in a thread that the first work starts."""
+
+    def __init__(
+        self,
+        last: AnswerPiece,
+        at_end: Callable[[], Coroutine[Any, Any, None]],
+        lease_seconds: float = 5.0,
+        beat_seconds: float = 1.0,
+    ) -> None:
+        """Start nothing.
+
+        `last` ends an answer that is open when we close; `at_end` is awaited then.
+        """
+        self._last = last
+        self._on_close = at_end
+        self._lease_seconds = lease_seconds
+        self._beat_seconds = beat_seconds
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closing = asyncio.Event()
+        self._is_closed = False
+
+    def stream(self, pieces: AsyncGenerator[AnswerPiece, None]) -> AnswerReader:
+        """Return `pieces` as a plain iterator; raises BridgeClosed."""
+        reading = AnswerReader(self._lease_seconds, self._beat_seconds)
+        self._submit(reading.consume(pieces, self._last))
+        return reading
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+        try:
+            return self._submit(work).result()
+        except CancelledError:
+            raise BridgeClosed from None
+
+    def close(self) -> None:
+        """Cancel everything, then end the thread; later work is refused."""
+        with self._lock:
+            self._is_closed = True
+            thread, loop = self._thread, self._loop
+        if thread and loop and thread.is_alive():
+            loop.call_soon_threadsafe(self._closing.set)
+            thread.join(_BRIDGE_CLOSE_SECONDS)
+
+    def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        with self._lock:
+            if self._is_closed:
+                work.close()
+                raise BridgeClosed
+            if self._loop is None:
+                self._loop = self._start_thread()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _start_thread(self) -> asyncio.AbstractEventLoop:
+        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        self._thread = Thread(
+            target=lambda: asyncio.run(self._run_loop(begun)), name="agent", daemon=True
+        )
+        self._thread.start()
+        return begun.get()
+
+    async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        """Keep the loop until we are closed, then leave nothing in it."""
+        begun.put(asyncio.get_running_loop())
+        await self._closing.wait()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_BRIDGE_CLOSE_SECONDS)
+        await self._on_close()
+
+
+# ==== gpt5_agent.shell.log: Lines in the server's log, each behind the id of its answer, without secrets.
+
+_LOGGER = logging.getLogger("gpt5_agent_strategies")
+
+
+class AgentLog:
+    """The log of one answer; from any thread."""
+
+    def __init__(self, run_id: str) -> None:
+        """Write nothing yet; `run_id` stands in front of every line."""
+        self.run_id = run_id
+        self._secrets: tuple[str, ...] = ()
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Leave these texts out of every line from now on."""
+        self._secrets = tuple(secrets)
+
+    def line(self, text: str) -> None:
+        """Write `text` as one line."""
+        self._write(logging.INFO, text)
+
+    def warn(self, text: str) -> None:
+        """Write what went wrong as one line."""
+        self._write(logging.WARNING, text)
+
+    def _write(self, level: int, text: str) -> None:
+        _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
+
+    def with_error_id(self, sentence: str) -> str:
+        """Return a sentence with the id under which the log has this answer."""
+        return f"{sentence} (Error id: {self.run_id})"
+
+
+# ==== gpt5_agent.shell.sealing: Secrets among the valves: named by a reference, or sealed.
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 """How a secret is entered, in the words that the valves say it with."""
 
-SEALED = "sealed:"
-_REFERENCES = ("env:", "file:", SEALED)
+SEALED_PREFIX = "sealed:"
+_SECRET_PREFIXES = ("env:", "file:", SEALED_PREFIX)
 _KEY_FILE = "gpt5_agent.key"
-_LONGEST_SECRET = 65_536
-_LEGIBLE = frozenset(
+_MAX_SECRET_CHARACTERS = 65_536
+_PUBLIC_SERVER_KEYS = frozenset(
     {"server_label", "server_url", "base_url", "command", "allowed_tools", "timeout"}
 )
 """What of a tool server is no secret."""
 
 
-def sealed(typed: str) -> str:
+def seal_secret(typed: str) -> str:
     """Return a secret as it may be shown; a reference, or nothing, stays as it is.
 
     Where it cannot be sealed it is dropped: nothing follows the mark.
     """
     text = typed.strip()
-    if not text or text.startswith(_REFERENCES):
+    if not text or text.startswith(_SECRET_PREFIXES):
         return text
-    package = _cryptography()
+    package = _import_fernet()
     if package is None:
-        return SEALED
+        return SEALED_PREFIX
     try:
         _write_sealing_key(package.Fernet.generate_key())
-        return SEALED + str(
-            package.Fernet(_sealing_key()).encrypt(text.encode()).decode()
+        return SEALED_PREFIX + str(
+            package.Fernet(_read_sealing_key()).encrypt(text.encode()).decode()
         )
     except (OSError, ValueError):
-        return SEALED
+        return SEALED_PREFIX
 
 
-def sealed_values(typed: str) -> str:
+def seal_values(typed: str) -> str:
     """Return a JSON object with its texts sealed; anything else is sealed as a whole.
 
     The names stay legible, so that an administrator can see what is set.
     """
     given = parse_json_object(typed)
     if given is None:
-        return sealed(typed)
+        return seal_secret(typed)
     return json.dumps(
-        {name: sealed(v) if isinstance(v, str) else v for name, v in given.items()}
+        {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
     )
 
 
-def sealed_servers(typed: str) -> str:
+def seal_servers(typed: str) -> str:
     """Return a JSON list of servers, or one, with all texts sealed that may be secret.
 
     Anything else is sealed as a whole.
@@ -13304,39 +15019,41 @@ def sealed_servers(typed: str) -> str:
     try:
         given = json.loads(typed)
     except (ValueError, RecursionError):
-        return sealed(typed)
+        return seal_secret(typed)
     rows = given if isinstance(given, list) else [given]
     if not all(isinstance(row, dict) for row in rows):
-        return sealed(typed)
-    kept = [_sealed_server(row) for row in rows]
+        return seal_secret(typed)
+    kept = [_seal_server(row) for row in rows]
     return json.dumps(kept if isinstance(given, list) else kept[0])
 
 
-def _sealed_server(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: v if k in _LEGIBLE else _sealed_texts(v) for k, v in row.items()}
+def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        k: v if k in _PUBLIC_SERVER_KEYS else _seal_texts(v) for k, v in row.items()
+    }
 
 
-def _sealed_texts(value: Any) -> Any:
+def _seal_texts(value: Any) -> Any:
     """Return a value of JSON with each of its texts sealed."""
     if isinstance(value, str):
-        return sealed(value)
+        return seal_secret(value)
     if isinstance(value, list):
-        return [_sealed_texts(one) for one in value]
+        return [_seal_texts(one) for one in value]
     if isinstance(value, dict):
-        return {name: _sealed_texts(one) for name, one in value.items()}
+        return {name: _seal_texts(one) for name, one in value.items()}
     return value
 
 
-def revealed(stored: str, valve: str) -> str:
+def reveal_secret(stored: str, valve: str) -> str:
     """Return the secret that `stored` stands for; raises InvalidRequest without it."""
     kind, _, place = stored.strip().partition(":")
     match f"{kind}:":
         case "env:":
             secret = os.environ.get(place.strip(), "")
         case "file:":
-            secret = _content(place.strip())
+            secret = _read_secret_file(place.strip())
         case "sealed:":
-            secret = _opened(place)
+            secret = _decrypt(place)
         case _:
             return stored.strip()
     if secret.strip():
@@ -13348,25 +15065,25 @@ def revealed(stored: str, valve: str) -> str:
     )
 
 
-def _content(path: str) -> str:
+def _read_secret_file(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
-            return file.read(_LONGEST_SECRET)
+            return file.read(_MAX_SECRET_CHARACTERS)
     except (OSError, ValueError):
         return ""
 
 
-def _opened(token: str) -> str:
-    package = _cryptography()
+def _decrypt(token: str) -> str:
+    package = _import_fernet()
     if package is None:
         return ""
     try:
-        return str(package.Fernet(_sealing_key()).decrypt(token.encode()).decode())
+        return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
 
 
-def _cryptography() -> Any:
+def _import_fernet() -> Any:
     """Return the package, which the Pipelines server's requirements bring, or None."""
     try:
         return import_module("cryptography.fernet")
@@ -13374,7 +15091,7 @@ def _cryptography() -> Any:
         return None
 
 
-def _sealing_key() -> bytes:
+def _read_sealing_key() -> bytes:
     with open(_sealing_key_path(), "rb") as file:
         return file.read().strip()
 
@@ -13396,7 +15113,7 @@ def _write_sealing_key(key: bytes) -> None:
         file.write(key)
 
 
-# ==== gpt5_agent.agent_valves: Settings of the agent itself.
+# ==== gpt5_agent.shell.valves: The administrator's valves; any stored value loads.
 
 
 class AgentValves(BaseModel):
@@ -13475,103 +15192,6 @@ class AgentValves(BaseModel):
     )
 
 
-# ==== gpt5_agent.answer_valves: Settings of how the model answers.
-
-
-class AnswerValves(BaseModel):
-    """How much is thought and said, and in which form it comes."""
-
-    REASONING_EFFORT: Literal[
-        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = Field(
-        default="",
-        description="How long the model thinks; empty leaves it to MODEL. Example: "
-        "`high`.",
-    )
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
-        default="auto",
-        description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
-    )
-    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
-        default="",
-        description="How long answers are; empty leaves it to the model. Example: "
-        "`low`.",
-    )
-    ENABLE_STREAM: bool = Field(
-        default=True,
-        description="Stream answers from the server. Off: for organisations that may "
-        "not stream. Example: `true`.",
-    )
-    PARALLEL_TOOL_CALLS: bool = Field(
-        default=True,
-        description="Let the model ask for several tools at once. Example: `true`.",
-    )
-
-
-# ==== gpt5_agent.network_valves: Settings of the way to the server.
-
-
-class NetworkValves(BaseModel):
-    """Who pays, how patient the pipeline is, over which network."""
-
-    ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
-    )
-    PROJECT: str = Field(
-        default="", description="Project to bill. Example: `proj_abc`."
-    )
-    EXTRA_HEADERS: str = Field(
-        default="",
-        description=f"More headers, as a JSON object of texts; a value can be {SECRET_FORMS} "
-        'Example: `{"X-Team": "env:TEAM_KEY"}`.',
-        json_schema_extra={"input": {"type": "password"}},
-    )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API knows. "
-        "Example: `strict`.",
-    )
-    MAX_RETRIES: int = Field(
-        default=1,
-        description="How often a request that failed before its first word is sent "
-        "again, 0 to 5. Example: `1`.",
-    )
-    CONNECT_TIMEOUT_SECONDS: int = Field(
-        default=30,
-        description="How long a connection may take to come about. Example: `30`.",
-    )
-    FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the server may take to begin its answer, 30 to 900. "
-        "Example: `300`.",
-    )
-    IDLE_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the server may be silent in the middle of an answer, "
-        "30 to 900. Example: `300`.",
-    )
-    VERIFY_SSL: bool = Field(
-        default=True,
-        description="Check the server's certificate. Off only for a test. Example: "
-        "`true`.",
-    )
-    CA_BUNDLE: str = Field(
-        default="",
-        description="Path of a file with the certificates to trust. Example: "
-        "`/etc/ssl/company.pem`.",
-    )
-    PROXY: str = Field(
-        default="",
-        description=f"Address of an HTTP proxy: {SECRET_FORMS} Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
-        json_schema_extra={"input": {"type": "password"}},
-    )
-
-
-# ==== gpt5_agent.own_tool_valves: Settings of the tools that run here.
-
-
 class OwnToolValves(BaseModel):
     """Which tools the agent brings itself, and what they may do."""
 
@@ -13638,9 +15258,95 @@ class OwnToolValves(BaseModel):
     )
 
 
-# ==== gpt5_agent.valves: What the administrator can set; whatever is stored, it loads.
+class AnswerValves(BaseModel):
+    """How much is thought and said, and in which form it comes."""
 
-_LIMITS: Mapping[str, tuple[int, int]] = {
+    REASONING_EFFORT: Literal[
+        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = Field(
+        default="",
+        description="How long the model thinks; empty leaves it to MODEL. Example: "
+        "`high`.",
+    )
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
+        default="auto",
+        description="Show a summary of the reasoning. OpenAI gives it to verified "
+        "organisations only. Example: `disabled`.",
+    )
+    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
+        default="",
+        description="How long answers are; empty leaves it to the model. Example: "
+        "`low`.",
+    )
+    ENABLE_STREAM: bool = Field(
+        default=True,
+        description="Stream answers from the server. Off: for organisations that may "
+        "not stream. Example: `true`.",
+    )
+    PARALLEL_TOOL_CALLS: bool = Field(
+        default=True,
+        description="Let the model ask for several tools at once. Example: `true`.",
+    )
+
+
+class NetworkValves(BaseModel):
+    """Who pays, how patient the pipeline is, over which network."""
+
+    ORGANIZATION: str = Field(
+        default="", description="Organisation to bill. Example: `org-abc`."
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill. Example: `proj_abc`."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description=f"More headers, as a JSON object of texts; a value can be {SECRET_FORMS} "
+        'Example: `{"X-Team": "env:TEAM_KEY"}`.',
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API knows. "
+        "Example: `strict`.",
+    )
+    MAX_RETRIES: int = Field(
+        default=1,
+        description="How often a request that failed before its first word is sent "
+        "again, 0 to 5. Example: `1`.",
+    )
+    CONNECT_TIMEOUT_SECONDS: int = Field(
+        default=30,
+        description="How long a connection may take to come about. Example: `30`.",
+    )
+    FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
+        default=300,
+        description="How long the server may take to begin its answer, 30 to 900. "
+        "Example: `300`.",
+    )
+    IDLE_TIMEOUT_SECONDS: int = Field(
+        default=300,
+        description="How long the server may be silent in the middle of an answer, "
+        "30 to 900. Example: `300`.",
+    )
+    VERIFY_SSL: bool = Field(
+        default=True,
+        description="Check the server's certificate. Off only for a test. Example: "
+        "`true`.",
+    )
+    CA_BUNDLE: str = Field(
+        default="",
+        description="Path of a file with the certificates to trust. Example: "
+        "`/etc/ssl/company.pem`.",
+    )
+    PROXY: str = Field(
+        default="",
+        description=f"Address of an HTTP proxy: {SECRET_FORMS} Empty: HTTPS_PROXY and "
+        "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+
+
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
     "MAXIMUM_ITERATIONS": (1, 30),
     "MAXIMUM_SECONDS": (0, 86_400),
     "MAXIMUM_TOKENS": (0, 100_000_000),
@@ -13670,13 +15376,13 @@ class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
 
     @field_validator("*", mode="wrap")
     @classmethod
-    def _take_what_can_be_meant(
+    def _repair_value(
         cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
     ) -> Any:
         name = str(about.field_name)
         default = cls.model_fields[name].default
-        if name in _LIMITS:
-            return within(value, *_LIMITS[name], default)
+        if name in _VALVE_RANGES:
+            return clamp_number(value, *_VALVE_RANGES[name], default)
         try:
             return validate(value)
         except ValidationError:
@@ -13685,20 +15391,20 @@ class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
     @field_validator("API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
-        return sealed(value)
+        return seal_secret(value)
 
     @field_validator("EXTRA_HEADERS")
     @classmethod
     def _seal_values(cls, value: str) -> str:
-        return sealed_values(value)
+        return seal_values(value)
 
     @field_validator("MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON")
     @classmethod
     def _seal_servers(cls, value: str) -> str:
-        return sealed_servers(value)
+        return seal_servers(value)
 
 
-def within(value: object, least: int, most: int, default: int) -> int:
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; what is no number is the default."""
     try:
         number = float(str(value).strip())
@@ -13707,2095 +15413,7 @@ def within(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-# ==== gpt5_agent.settings: What the valves and a request come to: one question to the agent.
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One call of the pipeline: which agent, what was said, what else was given.
-
-    `in_chat` says whether a person can be asked in the chat; `tools` run here.
-    """
-
-    strategy: str
-    messages: Sequence[Mapping[str, Any]]
-    body: Mapping[str, Any]
-    valves: Valves
-    in_chat: bool = False
-    tools: Sequence[Tool] = ()
-
-    def chosen(self, key: str, otherwise: str) -> str:
-        """Return a text that the request names, else that of the valves."""
-        given = self.body.get(key)
-        if isinstance(given, Mapping | list):
-            return json.dumps(given)
-        return given if isinstance(given, str) and given.strip() else otherwise
-
-
-def agent_asked(
-    question: Question, endpoint: Endpoint, connections: Connections, log: AgentLog
-) -> AgentAsked:
-    """Return what the agent is asked; raises InvalidRequest for what cannot work."""
-    valves, body = question.valves, question.body
-    return AgentAsked(
-        strategy=question.strategy,
-        model=question.chosen("agent_model", valves.MODEL),
-        messages=question.messages,
-        body=body,
-        endpoint=endpoint,
-        connections=connections,
-        limits=_limits(valves),
-        settings=_settings(valves, streams=bool(body.get("stream"))),
-        persona=_persona(question),
-        budget=AgentLimits(
-            within(body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS),
-            valves.MAXIMUM_SECONDS,
-            valves.MAXIMUM_TOKENS,
-        ),
-        own=_own_tools(question),
-        query=question.chosen("query", ""),
-        context=body.get("context") or valves.CONTEXT or None,
-        log=log.line,
-        debug=valves.DEBUG,
-        ended=lambda metadata: log.line(json.dumps(metadata.wire())),
-    )
-
-
-def emits_thoughts(question: Question) -> bool:
-    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    given = question.body.get("emit_intermediate_thoughts")
-    if given is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool("emit_intermediate_thoughts", given)
-
-
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
-    key = revealed(valves.API_KEY, "API_KEY")
-    key = key or os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key:
-        raise InvalidRequest(
-            "This pipeline has no API key yet. An administrator has to set API_KEY in "
-            "its valves (Admin Panel > Settings > Pipelines)."
-        )
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=_headers(valves.EXTRA_HEADERS),
-        network=Network(
-            valves.VERIFY_SSL,
-            valves.CA_BUNDLE.strip(),
-            revealed(valves.PROXY, "PROXY"),
-        ),
-        strict=valves.COMPATIBILITY == "strict",
-    )
-
-
-def valve_secrets(endpoint: Endpoint) -> list[str]:
-    """Return the texts that must be in no line of the log."""
-    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
-    for value in endpoint.extra_headers.values():
-        secrets += header_secrets(value)
-    return [text for text in secrets if text.strip()]
-
-
-def _headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    given = parse_string_map(revealed(stored, "EXTRA_HEADERS"))
-    if given is not None:
-        return {name: revealed(v, "EXTRA_HEADERS") for name, v in given.items()}
-    raise InvalidRequest(
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
-    )
-
-
-def _limits(valves: Valves) -> Limits:
-    timeouts = Timeouts(
-        connect=valves.CONNECT_TIMEOUT_SECONDS,
-        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-        idle=valves.IDLE_TIMEOUT_SECONDS,
-    )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
-
-
-def _settings(valves: Valves, *, streams: bool) -> Settings:
-    summary = valves.REASONING_SUMMARY
-    return Settings(
-        effort=valves.REASONING_EFFORT or None,
-        summary=None if summary == "disabled" else summary,
-        verbosity=valves.VERBOSITY or None,
-        stream=streams and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-    )
-
-
-def _persona(question: Question) -> Persona:
-    valves = question.valves
-    return Persona(
-        instruction=question.chosen("instruction", valves.INSTRUCTION),
-        overrides=question.chosen(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        style=valves.POLICY_STYLE,
-        guide=find_guide(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _own_tools(question: Question) -> OwnTools:
-    valves = question.valves
-    return OwnTools(
-        tools=question.tools,
-        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
-        limits=CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        asks_in_chat=question.in_chat,
-        files_root=valves.FILES_ROOT.strip(),
-    )
-
-
-# ==== gpt5_agent.guard: What keeps a call from being made: bad arguments, or that it failed before.
-
-FAILED = "tool invoke error: failed to execute tool"
-REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
-
-Schemas = Callable[[str], Mapping[str, Any] | None]
-"""Gives the schema of a tool's arguments, or None for no such tool."""
-
-
-class Guard:
-    """Says of each call of a run whether it may be made."""
-
-    def __init__(self, schemas: Schemas) -> None:
-        """Take what the tools want."""
-        self._schemas = schemas
-        self._failed: dict[str, Item] = {}
-
-    def refusal(self, call: Item) -> str | None:
-        """Return what a call is answered with that may not be made, or None."""
-        name = str(call.get("name") or "")
-        schema = self._schemas(name)
-        if schema is None:
-            return f"there is not a tool named {name}"
-        try:
-            arguments = parsed_arguments(call)
-        except (ValueError, RecursionError) as error:
-            return f"tool arguments parse error: {error}"
-        misfit = _option_misfit(arguments, schema) or argument_error(arguments, schema)
-        if misfit:
-            return f"tool arguments validation error: {misfit}"
-        return REPEATED if self.has_failed(name, arguments) else None
-
-    def has_failed(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether the same call failed before."""
-        return self._signature(name, arguments) in self._failed
-
-    def note_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember that a call failed."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
-
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
-        return list(self._failed.values())
-
-    def note_failed_call(self, call: Item) -> None:
-        """Remember a call that failed in an earlier round."""
-        with suppress(ValueError, RecursionError):
-            self.note_failure(str(call.get("name") or ""), parsed_arguments(call))
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return what two calls have in common that are the same."""
-        given = drop_optional_nulls(arguments, self._schemas(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
-
-
-class GuardedTools:
-    """Tools whose failures are told in one sentence, and not repeated."""
-
-    def __init__(
-        self, tools: CallableTools, guard: Guard, log: Callable[[str], object]
-    ) -> None:
-        """Wrap `tools`; `log` takes lines that say why one failed."""
-        self._tools = tools
-        self._guard = guard
-        self._log = log
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for."""
-        return self._tools.resolve_call(name, arguments)
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
-        return self._tools.is_interactive(name)
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; one that takes too long, or is stopped, has failed too."""
-        if self._guard.has_failed(name, arguments):
-            return ToolResult(REPEATED, failed=True)
-        succeeded = False
-        try:
-            answer = await self._tools.call(name, arguments)
-            succeeded = not answer.failed
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                raise
-            self._log(f"the tool {name} raised {type(error).__name__}: {error}")
-            return ToolResult(FAILED, failed=True)
-        finally:
-            if not succeeded:
-                self._guard.note_failure(name, arguments)
-        return answer
-
-
-def parsed_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError for what is no JSON object."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": str(call.get("input") or "")}
-    text = call.get("arguments")
-    if not isinstance(text, str):
-        raise ValueError("the arguments are not a text")
-    arguments = json.loads(text) if text.strip() else {}
-    if not isinstance(arguments, dict):
-        raise ValueError("the arguments are not a JSON object")
-    return arguments
-
-
-def _option_misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return what is wrong with an argument that has to be one of some options."""
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
-    for name, value in arguments.items():
-        options = _options(known.get(name))
-        if options and value is not None and _option(value) not in options:
-            return (
-                f"parameter '{name}' value {_option(value)!r} not in options {options}"
-            )
-    return ""
-
-
-def _options(node: object) -> list[str]:
-    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
-    if not isinstance(node, Mapping):
-        return []
-    options = node.get("enum") or node.get("options")
-    return [_option(one) for one in options] if isinstance(options, list) else []
-
-
-def _option(value: Any) -> str:
-    """Return a value as options are compared: true is "true", 1 is "1"."""
-    if isinstance(value, Mapping) and "value" in value:
-        return _option(value["value"])
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-# ==== gpt5_agent.harm: What a person is warned of before a tool runs, by the words of its name.
-
-_HARM: Mapping[str, str] = {
-    "delete": "It can delete things.",
-    "remove": "It can delete things.",
-    "drop": "It can delete things.",
-    "write": "It can change things.",
-    "update": "It can change things.",
-    "move": "It can change things.",
-    "create": "It can change things.",
-    "send": "It can send things to others.",
-    "post": "It can send things to others.",
-    "publish": "It can send things to others.",
-    "pay": "It can spend money.",
-    "buy": "It can spend money.",
-    "order": "It can spend money.",
-    "execute": "It runs code.",
-    "exec": "It runs code.",
-    "run": "It runs code.",
-    "shell": "It runs code.",
-}
-"""Words in the names of tools that can do harm, with what to warn of."""
-
-
-def security_warning(name: str) -> Mapping[str, str] | None:
-    """Return what to warn of before a tool runs; its name is all that is known.
-
-    A word in it that means harm warns; a tool whose name says only that it reads does
-    not.
-    """
-    words = "".join(one if one.isalnum() else " " for one in _spaced(name)).split()
-    reason = next((_HARM[word] for word in words if word in _HARM), None)
-    return {"level": "high", "reason": reason} if reason else None
-
-
-def _spaced(name: str) -> str:
-    """Return a name with its words in small letters, apart from each other."""
-    return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
-
-
-# ==== gpt5_agent.memory: What a guide lets the agent remember of a chat.
-
-Message = Mapping[str, Any]
-"""A message of a chat, as the host sends it."""
-
-WINDOW_TURNS = 10
-"""How many turns a `sliding-window` keeps that does not say."""
-
-_WINDOW = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
-
-_TOOL_PICTURES = "Here are the images from the tool results above."
-"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """The messages that are left, with what to tell of those that are not."""
-
-    messages: Sequence[Message]
-    note: str = ""
-
-
-def remembered(messages: Sequence[Message], policy: str) -> Remembered:
-    """Return what a memory policy leaves of a chat, by whole turns.
-
-    A turn is a message of the user with all that followed it; what the system says
-    before the first stays. Raises InvalidRequest for a policy that there is not.
-    """
-    most = _window(policy.strip())
-    starts = [place for place, _ in enumerate(messages) if begins_turn(messages, place)]
-    if not most or len(starts) <= most:
-        return Remembered(messages)
-    first, kept_from = starts[0], starts[-most]
-    head = [one for one in messages[:first] if one.get("role") == "system"]
-    dropped = len(starts) - most
-    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return Remembered(
-        [*head, *messages[kept_from:]],
-        f"The memory holds {most} turns, so {turns} left out. The model no longer "
-        "knows them, and because the beginning of the chat changed, its cached prompt "
-        "and its earlier reasoning are lost.",
-    )
-
-
-def memory_items(guide: Guide) -> list[Item]:
-    """Return what the agent remembers before the chat begins, as one message."""
-    texts = [text.strip() for text in guide.initial_memories if text.strip()]
-    if not texts:
-        return []
-    listed = "\n".join(f"- {text}" for text in texts)
-    text = f"<memories>\n{listed}\n</memories>"
-    part = {"type": "input_text", "text": text}
-    return [{"type": "message", "role": "developer", "content": [part]}]
-
-
-def begins_turn(messages: Sequence[Message], place: int) -> bool:
-    """Say whether a message is one that the user wrote.
-
-    After tools with pictures the host makes one of its own.
-    """
-    if messages[place].get("role") != "user":
-        return False
-    after_tool = place > 0 and messages[place - 1].get("role") == "tool"
-    return not (after_tool and _first_text(messages[place]).startswith(_TOOL_PICTURES))
-
-
-def _first_text(message: Message) -> str:
-    content = message.get("content")
-    part = content[0] if isinstance(content, list) and content else content
-    text = part.get("text") if isinstance(part, Mapping) else part
-    return text if isinstance(text, str) else ""
-
-
-def _window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all."""
-    if policy in ("", "all"):
-        return 0
-    match = _WINDOW.fullmatch(policy)
-    if match:
-        return int(match[1] or WINDOW_TURNS)
-    if policy == "vector-db":
-        raise InvalidRequest(
-            "The preset asks for the memory policy vector-db, which would need a "
-            "database that this pipeline does not have. An administrator has to choose "
-            "sliding-window or leave the policy empty."
-        )
-    raise InvalidRequest(
-        "The preset asks for a memory policy that there is not. An administrator has "
-        "to write sliding-window, sliding-window:20 for another number of turns, or "
-        "nothing."
-    )
-
-
-# ==== gpt5_agent.confirmations: A person's yes or no to calls: asked through the host, read back, used once.
-
-MOST_QUESTIONS = 3
-"""As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
-
-_LONGEST_QUESTION = 500
-"""Of a longer one the host shows the beginning, as if it were all."""
-
-_ASK_USER = "ask_user"
-_PREFIX = "call_confirm_"
-_ALLOW, _DENY = "Allow", "Deny"
-
-
-class Confirmations:
-    """The answers that a person gave, each of which counts once."""
-
-    def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by the ids of their confirmations."""
-        self._answers = dict(answers)
-
-    def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a person answered for this very call."""
-        return confirmation_id(call_id, name, arguments) in self._answers
-
-    def take(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was a clear yes; it is used up then."""
-        return self._answers.pop(confirmation_id(call_id, name, arguments), False)
-
-
-def confirmation_id(call_id: str, name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the id of the confirmation that a call needs."""
-    bound = json.dumps([call_id, name, _said(arguments)], sort_keys=True, default=str)
-    return hashlib.sha256(bound.encode()).hexdigest()[:32]
-
-
-def requested(call: Item) -> ToolCallRequested:
-    """Return the question whether a call may be made."""
-    call_id, name = str(call["call_id"]), str(call["name"])
-    arguments = parsed_arguments(call)
-    return ToolCallRequested(
-        name,
-        arguments,
-        confirmation_id(call_id, name, arguments),
-        security_warning(name),
-    )
-
-
-def question_call(requests: Sequence[ToolCallRequested]) -> Item:
-    """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = [_question(request) for request in requests]
-    ids = "".join(request.confirmation_id for request in requests)
-    name = hashlib.sha256(ids.encode()).hexdigest()[:24]
-    asked = {"questions": questions, "allow_other": False}
-    return {
-        "type": "function_call",
-        "id": f"fc_{name}",
-        "call_id": f"{_PREFIX}{name}",
-        "name": _ASK_USER,
-        "arguments": json.dumps(asked, ensure_ascii=False),
-        "status": "completed",
-    }
-
-
-def read_answers(messages: Iterable[Message]) -> dict[str, bool]:
-    """Return what a person answered, by the ids of the confirmations.
-
-    Whatever is not a clear yes is a no: another answer, a timeout, a rejection.
-    """
-    asked: dict[str, list[str]] = {}
-    answers: dict[str, bool] = {}
-    for message in messages:
-        for call in filter(_is_ours, tool_calls_of(message)):
-            asked[str(call["id"])] = _asked_ids(call)
-        told = parse_json_object(message.get("content")) or {}
-        given = told.get("answers") if told.get("status") == "answered" else None
-        chosen = given if isinstance(given, Mapping) else {}
-        for one in asked.pop(str(message.get("tool_call_id")), ()):
-            answers[one] = _is_yes(chosen.get(one))
-    return answers
-
-
-def without_questions(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without our questions and their answers."""
-    found: list[Message] = []
-    for message in messages:
-        calls = tool_calls_of(message)
-        left = [call for call in calls if not _is_ours(call)]
-        if str(message.get("tool_call_id") or "").startswith(_PREFIX):
-            continue
-        found.append(message if left == calls else {**message, "tool_calls": left})
-    return found
-
-
-def tool_calls_of(message: Message) -> list[Mapping[str, Any]]:
-    """Return the tool calls of a message."""
-    calls = message.get("tool_calls")
-    return (
-        [one for one in calls if isinstance(one, Mapping)]
-        if isinstance(calls, list)
-        else []
-    )
-
-
-def _said(value: Any) -> Any:
-    """Return a value without its nulls: those are taken out before a tool runs."""
-    if isinstance(value, Mapping):
-        return {key: _said(one) for key, one in value.items() if one is not None}
-    return [_said(one) for one in value] if isinstance(value, list) else value
-
-
-def _question(request: ToolCallRequested) -> dict[str, Any]:
-    arguments = json.dumps(request.args, ensure_ascii=False, default=str)
-    warning = request.security_warning or {}
-    text = " ".join(
-        part
-        for part in (
-            f"May {request.tool_name} be called?",
-            warning.get("reason", ""),
-            f"With: {arguments}",
-        )
-        if part
-    )
-    allow = {"label": _ALLOW, "description": "Make this call, once."}
-    deny = {"label": _DENY, "description": "Do not make this call."}
-    return {
-        "id": request.confirmation_id,
-        "header": "Approve a tool",
-        "question": _shown_question(text),
-        # The page recommends the first (tools/builtin.py, ask_user).
-        "options": [deny, allow] if warning else [allow, deny],
-        "allow_other": False,
-    }
-
-
-def _shown_question(text: str) -> str:
-    """Return a question that says so where it is not whole."""
-    if len(text) <= _LONGEST_QUESTION:
-        return text
-    note = f" [... cut here: {len(text)} characters in all]"
-    return text[: _LONGEST_QUESTION - len(note)] + note
-
-
-def _is_ours(call: Mapping[str, Any]) -> bool:
-    return str(call.get("id") or "").startswith(_PREFIX)
-
-
-def _asked_ids(call: Mapping[str, Any]) -> list[str]:
-    function = call.get("function")
-    given = function.get("arguments") if isinstance(function, Mapping) else None
-    questions = (parse_json_object(given) or {}).get("questions")
-    rows = questions if isinstance(questions, list) else []
-    return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
-
-
-def _is_yes(answer: object) -> bool:
-    label = answer.get("label") if isinstance(answer, Mapping) else answer
-    return label == _ALLOW
-
-
-# ==== gpt5_agent.ledger: What an answer took so far: tokens, time, rounds, calls.
-
-_MOST_ROUNDS = (
-    "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
-    "Please consider increasing the iteration limit."
-)
-
-
-class Ledger:
-    """Adds up; earlier rounds of the same answer are brought in with `resume`."""
-
-    def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Begin now, in seconds of a clock that only grows."""
-        self.rounds = 0
-        self.calls = 0
-        self.usage: Usage | None = None
-        self.last_usage: Usage | None = None
-        self.usage_before: Usage | None = None
-        self._budget = budget
-        self._now = now
-        self._began = now()
-
-    @property
-    def seconds(self) -> float:
-        """The time that the agent itself took."""
-        return self._now() - self._began
-
-    @property
-    def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones too."""
-        return add_usage(self.usage_before, self.usage) or Usage()
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The time that is left, or None where there is no limit."""
-        most = self._budget.seconds
-        return max(0.0, most - self.seconds) if most > 0 else None
-
-    def resume(
-        self, rounds: int, calls: int, usage: Usage | None, seconds: float
-    ) -> None:
-        """Go on from what earlier rounds took."""
-        self.rounds, self.calls, self.usage_before = rounds, calls, usage
-        self._began -= seconds
-
-    def add_turn(self, usage: Usage | None) -> None:
-        """Count what a model's answer took."""
-        self.usage = add_usage(self.usage, usage)
-        self.last_usage = usage
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Count no time while a person is asked."""
-        began = self._now()
-        try:
-            yield
-        finally:
-            self._began += self._now() - began
-
-    def may_call(self, number: int) -> bool:
-        """Say whether the model may call tools in the round of that number."""
-        return number <= self._budget.rounds and not self._used_up()
-
-    def refusal(self, number: int) -> str:
-        """Return what the calls of a round are refused with, if they are.
-
-        The calls of the last round are not made, unless it is the only one. `{tool}`
-        stands for the tool's name.
-        """
-        most = self._budget.rounds
-        if number > most or number == most > 1:
-            return _MOST_ROUNDS.replace("{limit}", str(most))
-        used_up = self._used_up()
-        return used_up and f"{used_up} Cannot call tool '{{tool}}'."
-
-    def _used_up(self) -> str:
-        budget = self._budget
-        if self.seconds_left == 0:
-            return f"Time limit ({budget.seconds:g} s) reached."
-        if 0 < budget.tokens <= self.total_usage.total:
-            return f"Token limit ({budget.tokens}) reached."
-        return ""
-
-    def metadata(
-        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
-    ) -> Metadata:
-        """Return what the whole answer took."""
-        usage = self.total_usage
-        price = cost_of_run(usage, prices, ()) or 0.0
-        return Metadata(
-            strategy,
-            model,
-            ending,
-            rounds=self.rounds,
-            tool_calls=self.calls,
-            latency=self.seconds,
-            price=price,
-            usage=usage,
-        )
-
-
-def usage_wire(usage: Usage | None) -> dict[str, int]:
-    """Return the counts as they are noted."""
-    return asdict(usage) if usage else {}
-
-
-def read_noted_usage(wire: object) -> Usage | None:
-    """Return the counts that were noted; None for anything else."""
-    given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
-    counts = {field.name: given.get(field.name) for field in fields(Usage)}
-    numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
-    return Usage(**numbers) if numbers else None
-
-
-# ==== gpt5_agent.meant_calls: The tool that a call is for, where the host passes the call on to another.
-
-DISPATCHER = "call_tool"
-"""The host's own tool for those whose definitions it holds back."""
-
-_DISPATCH_KEYS = {"tool_name", "params"}
-
-
-def meant_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run (utils/tool_search.py).
-
-    Any other call is returned as it is, and so is what the host refuses to pass on.
-    """
-    if call.get("name") != DISPATCHER:
-        return call
-    given = parse_json_object(call.get("arguments")) or {}
-    name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _DISPATCH_KEYS or parse_json_object(params) is None:
-        return call
-    return (
-        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
-    )
-
-
-# ==== gpt5_agent.context: What a request gives the model to read beside the chat.
-
-_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
-_NAME_KEYS = ("title", "name", "source", "file_name")
-_URL_KEYS = ("url", "link", "uri")
-
-
-def read_context(context: object) -> list[SourceGiven]:
-    """Return the entries of a context, once each: a text, an object, or a list."""
-    rows = context if isinstance(context, list) else [context]
-    found = [one for one in map(_entry_of, _numbered(rows)) if one.text.strip()]
-    return list(dict.fromkeys(found))
-
-
-def context_text(entries: list[SourceGiven]) -> str:
-    """Return what the model reads of the entries; nothing for none."""
-    if not entries:
-        return ""
-    texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
-    return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _numbered(rows: list[Any]) -> Iterator[tuple[int, Any]]:
-    unique: list[Any] = []
-    for row in rows:
-        if row not in unique and row is not None:
-            unique.append(row)
-    yield from enumerate(unique, 1)
-
-
-def _entry_of(numbered: tuple[int, Any]) -> SourceGiven:
-    number, row = numbered
-    usual = f"Context {number}"
-    if not isinstance(row, Mapping):
-        return SourceGiven(usual, row if isinstance(row, str) else _as_json(row))
-    metadata = row.get("metadata")
-    more = {**(metadata if isinstance(metadata, Mapping) else {}), **row}
-    text = _first(row, _TEXT_KEYS) or _as_json(row)
-    return SourceGiven(_first(more, _NAME_KEYS) or usual, text, _first(more, _URL_KEYS))
-
-
-def _first(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (row[key] for key in keys if isinstance(row.get(key), str))
-    return next((text for text in texts if text.strip()), "")
-
-
-def _as_json(row: object) -> str:
-    return json.dumps(row, ensure_ascii=False, default=str)
-
-
-# ==== gpt5_agent.files: Files that a tool names, read from one folder alone.
-
-LARGEST_FILE = 5 * 1024 * 1024
-_FILES_PREFIX = "/files"
-
-
-def read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest for what may not be read.
-
-    A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    Neither `..` nor a link leads out. The size is looked at before and after, because
-    a file may grow while it is read.
-    """
-    if not root.strip():
-        raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
-    try:
-        with open(_real_path(path, realpath(root.strip())), "rb") as file:
-            _check_size(os.fstat(file.fileno()).st_size)
-            content = file.read(LARGEST_FILE + 1)
-    except (OSError, ValueError):
-        raise InvalidRequest("the file cannot be read") from None
-    _check_size(len(content))
-    return content
-
-
-def _real_path(path: str, root: str) -> str:
-    inside = path.removeprefix(f"{_FILES_PREFIX}/")
-    found = realpath(join(root, inside) if inside != path else path)
-    outside = not isabs(path) or commonpath((root, found)) != root
-    if outside or not isfile(found):
-        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
-    return found
-
-
-def _check_size(size: int) -> None:
-    if size > LARGEST_FILE:
-        raise InvalidRequest("the file is larger than 5 MB")
-
-
-# ==== gpt5_agent.results: What a tool returned -> what the model is told of it, and what a person is shown.
-
-IMAGE_SENT = "image generated and sent to user. Tell user to review it now."
-
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_PART_TYPES = frozenset(
-    {
-        "text",
-        "json",
-        "link",
-        "image_link",
-        "image",
-        "blob",
-        "file",
-        "resource",
-        "resource_link",
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """A part, for the model and for the page."""
-
-    text: str
-    image: str = ""
-    file: Mapping[str, Any] = field(default_factory=dict)
-
-
-ReadFile = Callable[[str], bytes]
-"""Gives the bytes of a file that a tool names; raises InvalidRequest."""
-
-
-def tool_answer(result: object, read_file: ReadFile) -> ToolResult:
-    """Return the answer for what a tool returned.
-
-    Raises InvalidRequest for a file that may not be read, and for one that is none.
-    """
-    failed, content = False, result
-    if isinstance(result, Mapping) and isinstance(result.get("content"), list):
-        failed, content = result.get("isError") is True, result["content"]
-    parts = _known_parts(content)
-    if not parts:
-        text = result if isinstance(result, str) else _response(result)
-        return ToolResult(text, failed)
-    told = [_told_part(part, read_file) for part in parts]
-    images = [one.image for one in told if one.image]
-    files = [one.file for one in told if one.file]
-    card = {"images": images, "files": files}
-    text = "\n".join(one.text for one in told)
-    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
-
-
-def _known_parts(value: object) -> list[Mapping[str, Any]]:
-    """Return the parts of a list of nothing else; none for any other value."""
-    rows = value if isinstance(value, list) else []
-    parts = [row for row in rows if isinstance(row, Mapping)]
-    known = [part for part in parts if part.get("type") in _PART_TYPES]
-    return known if len(known) == len(rows) else []
-
-
-def _response(value: object) -> str:
-    return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
-
-
-def _told_part(part: Mapping[str, Any], read_file: ReadFile) -> _Told:
-    match part["type"]:
-        case "text":
-            return _Told(_text_at(part, "text"))
-        case "json":
-            return _Told(_response(part.get("json")))
-        case "link":
-            return _link(part.get("url"))
-        case "resource_link":
-            return _link(part.get("uri"))
-        case "image_link":
-            return _Told(IMAGE_SENT, image=_text_at(part, "url"))
-        case "file":
-            path = _text_at(part, "path")
-            name = _text_at(part, "name") or path
-            return _blob(read_file(path), _text_at(part, "mimeType"), name)
-        case "resource":
-            return _resource(part.get("resource"))
-    kind = "image/png" if part["type"] == "image" else ""
-    mime = _text_at(part, "mimeType") or kind
-    return _blob(_decoded(part.get("data")), mime, _text_at(part, "name"))
-
-
-def _text_at(part: Mapping[str, Any], key: str) -> str:
-    return str(part.get(key) or "")
-
-
-def _link(url: object) -> _Told:
-    return _Told(f"result link: {url}. please tell user to check it.")
-
-
-def _resource(resource: object) -> _Told:
-    """Return a resource of MCP, which has a text or a blob."""
-    found = resource if isinstance(resource, Mapping) else {}
-    if isinstance(found.get("text"), str):
-        return _Told(found["text"])
-    mime, uri = _text_at(found, "mimeType"), _text_at(found, "uri")
-    return _blob(_decoded(found.get("blob")), mime, uri)
-
-
-def _blob(content: bytes, mime: str, name: str) -> _Told:
-    """Return bytes: a picture goes to the page, another file to the tool's card."""
-    if len(content) > LARGEST_FILE:
-        raise InvalidRequest("the file is larger than 5 MB")
-    own = basename(name) or "file"
-    kind = mime or guess_type(own)[0] or "application/octet-stream"
-    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    if kind in _PICTURES:
-        return _Told(IMAGE_SENT, image=url)
-    text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
-    return _Told(text, file={"type": "file", "name": own, "url": url})
-
-
-def _decoded(data: object) -> bytes:
-    try:
-        return base64.b64decode(str(data or ""), validate=True)
-    except ValueError:
-        raise InvalidRequest("the file is not base64") from None
-
-
-# ==== gpt5_agent.own_tools: The agent's own tools, called by name.
-
-
-class PortTools:
-    """Tools of the port; `names` are theirs."""
-
-    def __init__(self, tools: Sequence[Tool], root: str) -> None:
-        """Read files that a tool names below `root` alone."""
-        self._tools = {tool.name: tool for tool in tools}
-        self._read_file = partial(read_tool_file, root=root)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the tools."""
-        return frozenset(self._tools)
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._tools.get(name)
-        return None if tool is None else tool.args
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call itself: no tool stands for another."""
-        return name, arguments
-
-    def is_interactive(self, _name: str) -> bool:
-        """Say that no tool's time is a person's."""
-        return False
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; a file that may not be read is a failure of the tool."""
-        result = await self._tools[name].execute(arguments)
-        try:
-            return tool_answer(result, self._read_file)
-        except InvalidRequest as refused:
-            return ToolResult(f"tool invoke error: {refused}", failed=True)
-
-
-def tool_spec(tool: Tool) -> Item:
-    """Return a tool as Open WebUI describes one."""
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.args),
-    }
-
-
-# ==== gpt5_agent.rounds: What earlier rounds of an answer left in the messages.
-
-Style = Literal["full", "lean"]
-
-_HOSTS_FAILURES = ("error:", "exception:", "traceback", "http error!")
-"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
-
-_NO_FAILURES = (
-    "error: tool call rejected by user.",
-    "error: tool call was not approved.",
-    "error: the administrator does not allow",
-    "error: the user did not approve",
-)
-"""What was refused to a call has not failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """The rounds before this one.
-
-    `failed` are the calls that failed, `answers` a person's by their confirmations;
-    `open_turn` is an answer of the model whose calls waited for these: its round
-    counts, its calls do not yet. `open_origin` is who made it.
-    """
-
-    rounds: int = 0
-    calls: int = 0
-    usage: Usage | None = None
-    seconds: float = 0.0
-    failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = field(default_factory=dict)
-    open_turn: tuple[Item, ...] = ()
-    open_origin: Origin | None = None
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the answer was begun before."""
-        return self.rounds > 0
-
-
-def read_earlier(messages: Sequence[Message]) -> Earlier:
-    """Return what the messages since the user's last one tell."""
-    run = _since_last_turn(messages)
-    turns = [turn for message in run for turn in read_details(message)]
-    answers = read_answers(run)
-    left = without_questions(run)
-    outputs = _outputs(left)
-    groups = [calls for message in left if (calls := tool_calls_of(message))]
-    open_turn = _open_turn(turns, outputs, answers)
-    return Earlier(
-        rounds=len(groups) + bool(open_turn),
-        calls=sum(map(len, groups)),
-        usage=_usage_of(turns),
-        seconds=sum(map(_seconds_of, turns)),
-        failed=(*_failed_in(groups, outputs), *_noted_failures(turns)),
-        answers=answers,
-        open_turn=open_turn,
-        open_origin=turns[-1].origin if open_turn else None,
-    )
-
-
-def settled_in_chat(messages: Sequence[Message]) -> Style | None:
-    """Return the style of policies that this chat began with, where it is known."""
-    turns = (turn for message in messages for turn in read_details(message))
-    styles: tuple[Style, ...] = ("full", "lean")
-    noted = (turn.notes.get("style") for turn in turns)
-    return next((style for said in noted for style in styles if style == said), None)
-
-
-def _since_last_turn(messages: Sequence[Message]) -> Sequence[Message]:
-    places = range(len(messages) - 1, -1, -1)
-    last = next((place for place in places if begins_turn(messages, place)), -1)
-    return messages[last + 1 :]
-
-
-def _outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return what the tools returned, by call; a list of parts counts as empty."""
-    returned = (one for one in messages if one.get("role") == "tool")
-    return {
-        str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
-    }
-
-
-def _open_turn(
-    turns: Sequence[DetailTurn],
-    outputs: Mapping[str, str],
-    answers: Mapping[str, bool],
-) -> tuple[Item, ...]:
-    """Return the items of the last turn if it waited for a person's answers."""
-    items = tuple(one.item for one in turns[-1].items) if turns else ()
-    calls = [item for item in items if is_call(item)]
-    answered = any(call.get("call_id") in outputs for call in calls)
-    return items if answers and calls and not answered else ()
-
-
-def _usage_of(turns: Sequence[DetailTurn]) -> Usage | None:
-    usage: Usage | None = None
-    for turn in turns:
-        usage = add_usage(usage, read_noted_usage(turn.notes.get("usage")))
-    return usage
-
-
-def _seconds_of(turn: DetailTurn) -> float:
-    seconds = turn.notes.get("seconds")
-    return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
-
-
-def _failed_in(
-    groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
-) -> Iterator[Item]:
-    """Yield the calls whose output says that they failed."""
-    for call in (call for calls in groups for call in calls):
-        function = call.get("function")
-        if isinstance(function, Mapping) and _is_failure(
-            outputs.get(str(call.get("id")), "")
-        ):
-            yield {"name": function.get("name"), "arguments": function.get("arguments")}
-
-
-def _noted_failures(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    for turn in turns:
-        noted = turn.notes.get("failed")
-        for call in noted if isinstance(noted, list) else ():
-            if isinstance(call, dict):
-                yield call
-
-
-def _is_failure(text: str) -> bool:
-    if text == FAILED:
-        return True
-    lowered = text.strip().lower()
-    if lowered.startswith(_HOSTS_FAILURES):
-        return not lowered.startswith(_NO_FAILURES)
-    return list(parse_json_object(text) or ()) == ["error"]
-
-
-# ==== gpt5_agent.preparation: A question to the agent -> what its first round needs.
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """What a run of the agent begins with.
-
-    `request` has the history as its input; `own` runs the tools that are ours,
-    `host_schemas` are the arguments of the host's, both under the tools' own names.
-    """
-
-    model: ResolvedModel
-    request: ResponsesRequest
-    names: ToolNames
-    own: PortTools
-    host_schemas: Mapping[str, Mapping[str, Any]]
-    earlier: Earlier
-    style: Style
-    sources: Sequence[SourceGiven]
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Offer:
-    tools: Sequence[Item]
-    names: ToolNames
-    choice: object
-
-
-def prepare_agent(asked: AgentAsked) -> Prepared:
-    """Return what the agent begins with; raises InvalidRequest for what cannot work."""
-    model = _calling_model(asked.model)
-    if not all(isinstance(message, Mapping) for message in asked.messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    earlier = read_earlier(asked.messages)
-    style = settled_in_chat(asked.messages) or settled_style(
-        asked.persona.style, model.family
-    )
-    guide = asked.persona.guide
-    memory = remembered(asked.messages, guide.memory_policy if guide else "")
-    reader = origin_at(model.family, asked.endpoint)
-    said, items = _history(_with_query(memory.messages, asked.query), reader, earlier)
-    sources = read_context(asked.context)
-    offer = _offer(asked)
-    request = build_request(
-        model,
-        _instructions(asked, style, said, sources),
-        [*(memory_items(guide) if guide else ()), *items],
-        _body(asked, offer),
-        replace(asked.settings, tools=offer.tools),
-    )
-    own = PortTools(asked.own.tools, asked.own.files_root)
-    schemas = _host_schemas(offer, own)
-    shown = () if earlier.has_begun else sources
-    return Prepared(
-        model, request, offer.names, own, schemas, earlier, style, shown, memory.note
-    )
-
-
-def _calling_model(name: str) -> ResolvedModel:
-    model = resolve_model(name)
-    if not model.facts.functions:
-        raise InvalidRequest(
-            f"The model {model.id} cannot call functions, and an agent needs them. An "
-            "administrator has to choose another one in MODEL, for example gpt-5.2."
-        )
-    return model
-
-
-def _history(
-    messages: Sequence[Message], reader: Origin, earlier: Earlier
-) -> tuple[str, list[Item]]:
-    """Return what the system says and the items of a chat.
-
-    An answer whose calls are still open stands at the end: it goes on from there.
-    """
-    closed = _without_last_turn(messages) if earlier.open_turn else messages
-    marked, records = restore_from_details(without_questions(closed))
-    said, stretches = parse_messages(marked)
-    items = build_input(stretches, records, reader)
-    maker = earlier.open_origin
-    readable = maker is not None and reader.can_decrypt(maker)
-    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
-
-
-def _without_last_turn(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without what the last that carries a turn carries."""
-    carriers = [place for place, one in enumerate(messages) if read_details(one)]
-    last = messages[carriers[-1]]
-    bare = {k: v for k, v in last.items() if k != "reasoning_details"}
-    return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
-
-
-def _with_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
-    """Return the messages with `query` as the text of the user's last one."""
-    if not query.strip():
-        return messages
-    places = [place for place, _ in enumerate(messages) if begins_turn(messages, place)]
-    if not places:
-        return [*messages, {"role": "user", "content": query}]
-    last = places[-1]
-    content = messages[last].get("content")
-    rows = content if isinstance(content, list) else []
-    others = [
-        row
-        for row in rows
-        if not isinstance(row, Mapping) or row.get("type") not in ("text", "input_text")
-    ]
-    text: Any = [{"type": "text", "text": query}, *others] if others else query
-    return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
-
-
-def _instructions(
-    asked: AgentAsked, style: Style, said: str, sources: list[SourceGiven]
-) -> str:
-    """Return the instruction with its policies, then what there is to read."""
-    persona = asked.persona
-    guide = persona.guide.system_prompt if persona.guide else ""
-    parts = [part.strip() for part in (guide, persona.instruction, said)]
-    base = "\n\n".join(part for part in parts if part)
-    text = build_system_instruction(base, persona.overrides, style)
-    given = context_text(sources)
-    return f"{text}\n\n{given}" if given else text
-
-
-def _offer(asked: AgentAsked) -> _Offer:
-    """Return the host's tools with our own; one of ours wins over one of its name."""
-    specs = asked.body.get("tools")
-    hosts = responses_tools(specs if isinstance(specs, list) else [])
-    ours = responses_tools([tool_spec(tool) for tool in asked.own.tools])
-    functions = [
-        tool
-        for tool in merge_tools(hosts, ours)
-        if tool.get("type") in ("function", "custom")
-    ]
-    names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    tools = names.rename_tools(functions)
-    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
-    return _Offer(tools, names, choice if tools else None)
-
-
-def _host_schemas(offer: _Offer, own: PortTools) -> dict[str, Mapping[str, Any]]:
-    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
-    return {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.names
-    }
-
-
-def _body(asked: AgentAsked, offer: _Offer) -> dict[str, Any]:
-    """Return the caller's keys; what the guide says of temperature stands behind."""
-    guide = asked.persona.guide
-    usual = {"temperature": guide.temperature} if guide else {}
-    given = {k: v for k, v in asked.body.items() if v is not None}
-    return {**usual, **given, "tool_choice": offer.choice}
-
-
-# ==== gpt5_agent.calling: The calls of one round: refused, asked for, made here or left to the host.
-
-_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-
-
-@dataclass(frozen=True, slots=True)
-class SortedCalls:
-    """The calls of a round, under their tools' own names.
-
-    `refused` are the answers of those that are not made, `left` those that the host
-    makes. While there are `questions` for a person, calls as they would be run, none is
-    made.
-    """
-
-    calls: tuple[Item, ...]
-    refused: Mapping[str, ToolResult]
-    left: frozenset[str]
-    questions: tuple[Item, ...] = ()
-
-    @property
-    def ours(self) -> list[Item]:
-        """The calls that are answered here, in their order."""
-        return [call for call in self.calls if call["call_id"] not in self.left]
-
-
-class Calling:
-    """Knows of every call of a run what becomes of it."""
-
-    def __init__(self, asked: AgentAsked, prepared: Prepared, ledger: Ledger) -> None:
-        """Begin with what failed, and what a person answered, in earlier rounds."""
-        self._own = asked.own
-        self._log = asked.log
-        self._tools = prepared.own
-        self._hosts = prepared.host_schemas
-        self._ledger = ledger
-        self._confirmations = Confirmations(prepared.earlier.answers)
-        self._guard = Guard(self._schema)
-        for call in prepared.earlier.failed:
-            self._guard.note_failed_call(call)
-        self._approver = replace(
-            asked.own.approver, ask=self._asked_person, log=asked.log
-        )
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether a call may have to wait for a person whom the host asks."""
-        names = (*self._tools.names, *self._hosts)
-        passes_on = DISPATCHER in self._hosts and self._approver.may_ask
-        asks = passes_on or any(map(self._asks_for, names))
-        return self._own.asks_in_chat and asks
-
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
-        return self._guard.failed_calls()
-
-    async def sort(self, calls: Sequence[Item], limit: str) -> SortedCalls:
-        """Return what becomes of the calls; with a `limit` none is made.
-
-        Nobody is asked about a call that cannot be made.
-        """
-        refused: dict[str, ToolResult] = {}
-        for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
-            if why:
-                refused[call["call_id"]] = ToolResult(why, failed=True)
-        open_calls = [call for call in calls if call["call_id"] not in refused]
-        judged = [self._judged(call) for call in open_calls]
-        questions = [call for call in judged if self._must_ask(call)]
-        if questions:
-            shown = tuple(questions[:MOST_QUESTIONS])
-            return SortedCalls(tuple(calls), refused, frozenset(), shown)
-        left = [call for call in open_calls if call["name"] not in self._tools.names]
-        for call in map(self._judged, left):
-            why = await self._approver.refusal(
-                call["call_id"], call["name"], parsed_arguments(call)
-            )
-            if why:
-                refused[call["call_id"]] = tool_error(why)
-        ids = frozenset(call["call_id"] for call in left) - refused.keys()
-        return SortedCalls(tuple(calls), refused, ids)
-
-    async def answers(
-        self, found: SortedCalls
-    ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their answers, in their order."""
-        made = [call for call in found.ours if call["call_id"] not in found.refused]
-        async with aclosing(run_calls(made, self._toolset())) as running:
-            for call in found.ours:
-                refused = found.refused.get(call["call_id"])
-                if refused is not None:
-                    yield call, refused
-                else:
-                    yield await anext(running)
-
-    def _toolset(self) -> Toolset:
-        """Return what runs the calls, in no more than the time that is left."""
-        limits, left = self._own.limits, self._ledger.seconds_left
-        if left is not None:
-            limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
-        tools = GuardedTools(self._tools, self._guard, self._log)
-        return Toolset(tools, self._approver, limits, self._log)
-
-    async def _asked_person(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
-        """Return a person's answer: given through the host, or asked for now."""
-        if self._own.asks_in_chat:
-            return self._confirmations.take(call_id, name, arguments)
-        ask = self._own.approver.ask
-        with self._ledger.paused():
-            return ask is not None and await ask(call_id, name, arguments)
-
-    def _judged(self, call: Item) -> Item:
-        """Return the call that the rules are about: of the tool that will run.
-
-        Where they are stricter about the tool that passes it on, that one counts.
-        """
-        if call["name"] in self._tools.names:
-            return call
-        return max(meant_call(call), call, key=self._strictness)
-
-    def _strictness(self, call: Item) -> int:
-        return _STRICTNESS.index(self._approver.rule_for(call["name"]))
-
-    def _must_ask(self, call: Item) -> bool:
-        if not (self._own.asks_in_chat and self._asks_for(call["name"])):
-            return False
-        arguments = parsed_arguments(call)
-        return not self._confirmations.has_answer(
-            call["call_id"], call["name"], arguments
-        )
-
-    def _asks_for(self, name: str) -> bool:
-        return self._own.approver.rule_for(name) == "ask"
-
-    def _schema(self, name: str) -> Mapping[str, Any] | None:
-        own = self._tools.parameters(name)
-        return self._hosts.get(name) if own is None else own
-
-
-# ==== gpt5_agent.transcript: What a run has come to: the history that is sent, the items that came of it.
-
-
-class Transcript:
-    """Grows by answers of the model and by outputs of calls."""
-
-    def __init__(self, history: Iterable[Item]) -> None:
-        """Begin with what was said before."""
-        self.history = list(history)
-        self.output: list[Item] = []
-        self.next_index = 0
-
-    def add_answer(self, items: Sequence[Item]) -> None:
-        """Add what the model answered."""
-        self.output += items
-        self.history += replay_output(items, with_reasoning=True)
-
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return the event of it."""
-        item = output_item(call, answer)
-        self.output.append(item)
-        self.history.append(item)
-        self.next_index += 1
-        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
-
-    def shown_call(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
-        """Return the events of a call that no answer of this run brought."""
-        self.next_index += 1
-        index = self.next_index - 1
-        return ItemStarted(index, call), ItemEnded(index, call)
-
-
-# ==== gpt5_agent.answering: The events of a round's calls: a person asked, or each call with its answer.
-
-
-class Answering:
-    """Answers calls, and tells of it."""
-
-    def __init__(
-        self, calling: Calling, steps: Steps, transcript: Transcript, ledger: Ledger
-    ) -> None:
-        """Write the outputs to `transcript`, their number to `ledger`."""
-        self._calling = calling
-        self._steps = steps
-        self._transcript = transcript
-        self._ledger = ledger
-
-    def questions(self, found: SortedCalls) -> Iterator[AgentEvent]:
-        """Yield what asks a person; the host shows a card for it."""
-        requests = [requested(call) for call in found.questions]
-        yield from requests
-        yield from self._transcript.shown_call(question_call(requests))
-        yield StateChanged("waiting_for_confirmation")
-
-    def shown_again(self, found: SortedCalls) -> Iterator[AgentEvent]:
-        """Yield the calls that were held back from the host until now."""
-        for call in found.calls:
-            yield from self._transcript.shown_call(call)
-
-    async def answers(
-        self, found: SortedCalls, round_step: StepStarted
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls that are ours; yield each with its step of the log."""
-        self._ledger.calls += len(found.calls)
-        made = [call for call in found.ours if call["call_id"] not in found.refused]
-        if made:
-            yield StateChanged("executing_tool")
-        steps: dict[str, StepStarted] = {}
-        for call in made:
-            step = self._steps.start(
-                "tool",
-                f"CALL {call['name']}",
-                parent=round_step.id,
-                detail=str(call.get("arguments", "")),
-            )
-            steps[call["call_id"]] = step
-            yield step
-        async with aclosing(self._calling.answers(found)) as answers:
-            async for call, answer in answers:
-                yield self._transcript.add_output(call, answer)
-                if call["call_id"] in steps:
-                    yield self._steps.end(
-                        steps[call["call_id"]],
-                        failed=answer.failed,
-                        detail=str(answer.output),
-                    )
-        if found.left:
-            yield StateChanged("waiting_for_tools")
-
-
-# ==== gpt5_agent.sound: The events of one answer, so that each call in it is one that can be answered.
-
-
-class SoundEvents:
-    """Passes on the events of one answer, its items counted from `first` on.
-
-    `items` are those that ended, under their indexes; `next_index` is free.
-    """
-
-    def __init__(
-        self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
-    ) -> None:
-        """Show calls under their tools' own names."""
-        self.items: dict[int, Item] = {}
-        self.next_index = first
-        self.held: list[RunEvent] = []
-        self._first = first
-        self._shown_name = shown_name
-        self._holds = holds_calls
-        self._dropped: set[int] = set()
-        self._calls: dict[str, int] = {}
-
-    def take(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what is passed on of an event."""
-        match event:
-            case ItemStarted() | Grew() | Cited() | Pictured() | ItemEnded():
-                moved = replace(event, index=self._first + event.index)
-                self.next_index = max(self.next_index, moved.index + 1)
-                sound = self._sound(moved)
-                if self.held or (self._holds and self._is_call(sound)):
-                    self.held += [sound] if sound else []
-                elif sound:
-                    yield sound
-            case ToolOutput():
-                moved_answer = replace(event, index=self._first + event.index)
-                self.next_index = max(self.next_index, moved_answer.index + 1)
-                yield moved_answer
-            case ResponseDone() if self.held:
-                self.held.append(event)
-            case _:
-                yield event
-
-    def without_calls(self) -> list[RunEvent]:
-        """Return what was held back, the calls left out."""
-        calls = {index for index, item in self.items.items() if is_call(item)}
-        return [
-            event
-            for event in self.held
-            if not isinstance(event, ItemStarted | Grew | Cited | Pictured | ItemEnded)
-            or event.index not in calls
-        ]
-
-    def _sound(
-        self, event: ItemStarted | Grew | Cited | Pictured | ItemEnded
-    ) -> RunEvent | None:
-        if isinstance(event, ItemStarted) and is_call(event.item):
-            return self._begin_call(event)
-        if not isinstance(event, ItemEnded):
-            return None if event.index in self._dropped else event
-        if not is_call(event.item):
-            self.items[event.index] = event.item
-            return event
-        place = self._calls.get(str(event.item.get("call_id")))
-        if place is None or not event.item.get("name"):
-            return None
-        self.items[place] = event.item
-        return replace(event, index=place, item=self._shown(event.item))
-
-    def _begin_call(self, event: ItemStarted) -> RunEvent | None:
-        call_id = event.item.get("call_id")
-        if call_id and event.item.get("name") and call_id not in self._calls:
-            self._calls[str(call_id)] = event.index
-            return replace(event, item=self._shown(event.item))
-        self._dropped.add(event.index)
-        return None
-
-    def _shown(self, call: Item) -> Item:
-        return {**call, "name": self._shown_name(str(call["name"]))}
-
-    def _is_call(self, event: RunEvent | None) -> bool:
-        return isinstance(event, ItemStarted) and is_call(event.item)
-
-
-# ==== gpt5_agent.agent: The agent's loop: the model answers, its calls are answered, until it is done.
-
-
-class Agent:
-    """One run of the loop.
-
-    `is_over` says whether the answer is whole: else the host calls again. `answer`
-    holds the items of the last round.
-    """
-
-    def __init__(
-        self,
-        asked: AgentAsked,
-        prepared: Prepared,
-        provider: Provider,
-        ledger: Ledger,
-    ) -> None:
-        """Send nothing yet."""
-        self.is_over = True
-        self.answer: list[Item] = []
-        self._prepared = prepared
-        self._provider = provider
-        self._ledger = ledger
-        self._steps = Steps(asked.log, monotonic_seconds, debug=asked.debug)
-        self._transcript = Transcript(prepared.request.input)
-        self._calling = Calling(asked, prepared, ledger)
-        self._answering = Answering(
-            self._calling, self._steps, self._transcript, ledger
-        )
-        self._goes_on = True
-        self._round_began = 0.0
-        self._ended = RunDone(COMPLETED)
-
-    def ended(self) -> RunDone:
-        """Return how the run ended, with all that came of it."""
-        ledger, last = self._ledger, self._ended
-        output = tuple(self._transcript.output)
-        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
-
-    async def rounds(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go round after round; yield what happens."""
-        if self._prepared.note:
-            yield Status(self._prepared.note)
-        for source in self._prepared.sources:
-            yield source
-        first = self._resumed() if self._prepared.earlier.open_turn else self._round()
-        async with aclosing(first) as events:
-            async for event in events:
-                yield event
-        while self._goes_on:
-            async with aclosing(self._round()) as events:
-                async for event in events:
-                    yield event
-
-    async def _resumed(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with the calls that waited for a person."""
-        number = self._ledger.rounds
-        step = self._steps.start("round", f"ROUND {number}")
-        yield step
-        found = await self._sorted(self._prepared.earlier.open_turn, number)
-        if found.questions:
-            for event in self._answering.questions(found):
-                yield event
-        else:
-            for event in self._answering.shown_again(found):
-                yield event
-            async with aclosing(self._answering.answers(found, step)) as events:
-                async for event in events:
-                    yield event
-        yield self._steps.end(step)
-
-    async def _round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer, then answer its calls."""
-        self._ledger.rounds += 1
-        number = self._ledger.rounds
-        self._round_began = self._ledger.seconds
-        tools = self._prepared.request.tools
-        self._goes_on = bool(tools) and self._ledger.may_call(number)
-        step = self._steps.start("round", f"ROUND {number}", may_call=self._goes_on)
-        yield StateChanged("thinking")
-        yield step
-        sound = SoundEvents(
-            self._transcript.next_index,
-            self._prepared.names.own_name,
-            holds_calls=self._goes_on and self._calling.may_ask,
-        )
-        async with aclosing(self._model(step, sound)) as events:
-            async for event in events:
-                yield event
-        async with aclosing(self._calls(step, sound)) as events:
-            async for event in events:
-                yield event
-        yield self._steps.end(step, failed=self._ended.ending.is_failure)
-
-    async def _model(
-        self, round_step: StepStarted, sound: SoundEvents
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer; its items end up in `sound`."""
-        label = f"{self._prepared.model.id} Thought"
-        step = self._steps.start("model", label, parent=round_step.id)
-        yield step
-        offered = self._prepared.request.tools or ()
-        tools = offered if round_step.may_call else ()
-        events = self._provider.generate(self._transcript.history, tools)
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, Generation):
-                    self._ended = event.ended
-                else:
-                    for passed in sound.take(event):
-                        yield passed
-        usage, failed = self._ended.usage, self._ended.ending.is_failure
-        self._ledger.add_turn(usage)
-        yield self._steps.end(step, usage=usage, failed=failed)
-
-    async def _calls(
-        self, step: StepStarted, sound: SoundEvents
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls of a round, as far as they are ours to answer."""
-        self.answer = [sound.items[index] for index in sorted(sound.items)]
-        self._transcript.add_answer(self.answer)
-        self._transcript.next_index = sound.next_index
-        if self._ended.ending.is_failure:
-            self._goes_on = False
-            for held in sound.held:
-                yield held
-            return
-        found = await self._sorted(self.answer, self._ledger.rounds)
-        self._goes_on = self._goes_on and bool(found.calls)
-        for released in self._released(sound, found):
-            yield released
-        yield self._round_ended(sound)
-        if found.questions:
-            return
-        async with aclosing(self._answering.answers(found, step)) as events:
-            async for event in events:
-                yield event
-        if found.left and found.ours:
-            yield self._round_ended(sound)
-
-    async def _sorted(self, items: Iterable[Item], number: int) -> SortedCalls:
-        """Return what becomes of the calls among the items of a round."""
-        original = self._prepared.names.own_name
-        calls = [
-            {**item, "name": original(str(item["name"]))}
-            for item in items
-            if is_call(item)
-        ]
-        found = await self._calling.sort(calls, self._ledger.refusal(number))
-        if found.questions or found.left:
-            self.is_over = self._goes_on = False
-        return found
-
-    def _released(self, sound: SoundEvents, found: SortedCalls) -> Iterator[AgentEvent]:
-        """Yield what was held back of an answer, or what asks about its calls."""
-        if not found.questions:
-            yield from sound.held
-            return
-        for event in sound.without_calls():
-            if isinstance(event, ResponseDone):
-                yield from self._answering.questions(found)
-            yield event
-
-    def _round_ended(self, sound: SoundEvents) -> RoundEnded:
-        notes = {
-            "style": self._prepared.style,
-            "usage": usage_wire(self._ended.usage),
-            "seconds": round(self._ledger.seconds - self._round_began, 3),
-            "failed": self._calling.failed_calls(),
-        }
-        name, items = str(self._ledger.rounds), tuple(sorted(sound.items.items()))
-        return RoundEnded(name, items, notes, goes_on=not self.is_over)
-
-
-# ==== gpt5_agent.provider: The Responses API as the agent's provider.
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderConfig:
-    """What every request of a run has in common, and where it goes.
-
-    `tools_ran` says that tools ran before: nothing is then sent twice.
-    """
-
-    request: ResponsesRequest
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    tools_ran: bool = False
-
-
-class ResponsesProvider:
-    """Goes on with a history, one answer of the model at a time."""
-
-    def __init__(self, config: ProviderConfig) -> None:
-        """Send nothing yet."""
-        self._config = config
-        self._request = config.request
-        self._is_later = config.tools_ran
-        self._dead: list[Item] = []
-
-    async def generate(
-        self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | Generation, None]:
-        """Send a history; yield what happens, then what it came to.
-
-        The tools stay in the request when none may be called, because the prompt cache
-        lives on them.
-        """
-        config, sent = self._config, [one for one in history if one not in self._dead]
-        limits = config.limits
-        if self._is_later:
-            limits = replace(limits, retries=RetryPolicy(0))
-        request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._choice(bool(tools))}
-        )
-        events = run(request, config.endpoint, config.connections, limits)
-        async with aclosing(events):
-            async for event in events:
-                match event:
-                    case Status():
-                        self._learn(event.cause, sent)
-                        yield event
-                    case RunDone():
-                        yield _generation(event)
-                    case _:
-                        yield event
-        self._is_later = True
-
-    def _choice(self, may_call: bool) -> object:
-        """Return the choice of tools; what had to be called has been, after a round."""
-        choice = self._request.tool_choice
-        if not may_call:
-            return "none" if self._request.tools else None
-        if not self._is_later or choice == "none":
-            return choice
-        if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-            return {**choice, "mode": "auto"}
-        return None
-
-    def _learn(self, cause: str, sent: Sequence[Item]) -> None:
-        """Leave out of later requests what the server refused in this one."""
-        match cause:
-            case "reasoning":
-                self._dead += filter(is_reasoning, sent)
-            case "stream":
-                self._request = self._request.model_copy(update={"stream": False})
-            case "summary":
-                reasoning = self._request.reasoning or {}
-                rest = {k: v for k, v in reasoning.items() if k != "summary"}
-                self._request = self._request.model_copy(
-                    update={"reasoning": rest or None}
-                )
-
-
-def _generation(ended: RunDone) -> Generation:
-    calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
-    return Generation(not calls, calls, answer_text(ended.output), ended=ended)
-
-
-# ==== gpt5_agent.strategy: The strategies `gpt5_function_calling`, `gpt5_react`: one loop under two names.
-
-STRATEGIES = ("gpt5_function_calling", "gpt5_react")
-
-MakeProvider = Callable[[AgentAsked, Prepared], Provider]
-
-
-def responses_provider(asked: AgentAsked, prepared: Prepared) -> Provider:
-    """Return the Responses API as a provider."""
-    return ResponsesProvider(
-        ProviderConfig(
-            prepared.request,
-            asked.endpoint,
-            asked.connections,
-            asked.limits,
-            tools_ran=prepared.earlier.has_begun,
-        )
-    )
-
-
-async def run_agent(
-    asked: AgentAsked, make_provider: MakeProvider = responses_provider
-) -> AsyncGenerator[AgentEvent, None]:
-    """Answer a question; yield what happens.
-
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
-    comes; ReadyForInput is the last event, unless the host has to go on first.
-    """
-    ledger = Ledger(asked.budget, asyncio.get_running_loop().time)
-    agent, kind = None, "cancelled"
-    try:
-        try:
-            agent = _agent(asked, make_provider, ledger)
-        except ResponsesError as refused:
-            ended = RunDone(ending_of_exception(refused, has_begun=False))
-        else:
-            async with aclosing(agent.rounds()) as events:
-                async for event in events:
-                    yield event
-            ended = agent.ended()
-        kind = ended.ending.kind
-        text = answer_text(agent.answer) if agent else ""
-        metadata = _metadata(asked, ledger, kind)
-        over = agent is None or agent.is_over
-        for last in _last_events(ended, text, metadata) if over else (ended,):
-            yield last
-    finally:
-        if agent is None or agent.is_over:
-            asked.ended(_metadata(asked, ledger, kind))
-
-
-def _agent(asked: AgentAsked, make_provider: MakeProvider, ledger: Ledger) -> Agent:
-    """Return the agent; raises InvalidRequest for what cannot be asked."""
-    prepared = prepare_agent(asked)
-    earlier = prepared.earlier
-    ledger.resume(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), ledger)
-
-
-def _last_events(ended: RunDone, text: str, metadata: Metadata) -> Iterator[AgentEvent]:
-    """Yield how a whole answer ends."""
-    failed = ended.ending.is_failure
-    if text and not failed:
-        yield NewMessage(text)
-    yield ExecutionEnded(metadata)
-    yield ended
-    yield StateChanged("failed" if failed else "idle")
-    yield ReadyForInput()
-
-
-def _metadata(asked: AgentAsked, ledger: Ledger, ending: str) -> Metadata:
-    model = resolve_model(asked.model)
-    prices = asked.prices or model.facts.prices
-    return ledger.metadata(asked.strategy, model.id, ending, prices)
-
-
-# ==== gpt5_agent.task: The request for a small task of the host: a title, tags, follow-up questions.
-
-_NOT_FOR_TASKS = (
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "reasoning_effort",
-    "text",
-    "verbosity",
-    "response_format",
-)
-
-
-def task_request(asked: AgentAsked, task: str) -> ResponsesRequest:
-    """Return the request for a task: short, without tools, policies or memory.
-
-    Where the host reads the answer as JSON, the model is held to that form.
-    Raises InvalidRequest for what cannot be sent.
-    """
-    model = resolve_model(asked.model)
-    messages = task_messages(list(asked.messages))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(stretches, {}, None)
-    return build_request(model, instructions, items, body, settings)
-
-
-# ==== gpt5_agent.reporting: The agent's events, told to a user interface in the seed's words.
-
-
-def report(event: AgentEvent, interface: UserInterface) -> None:
-    """Call what an event is for; events that the seed does not have are left out."""
-    match event:
-        case NewMessage():
-            interface.on_new_message(event)
-        case ToolCallRequested():
-            interface.on_tool_call_request(event)
-        case StateChanged():
-            interface.on_agent_state_change(event.state)
-        case ReadyForInput():
-            interface.on_ready_for_input()
-
-
-# ==== gpt5_agent.views: The agent's events -> Open WebUI's native events.
-
-
-class HostView:
-    """Shows a run in Open WebUI; a user interface of the agent."""
-
-    def __init__(
-        self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
-    ) -> None:
-        """Take `now` in seconds, and who makes the reasoning that is carried."""
-        self._native = NativeRenderer(now, closes=False)
-        self._thoughts = Thoughts(emits=emits_thoughts)
-        self._origin = origin
-        self._first_place = 0
-        self._told: list[Chunk] = []
-        self._ended = RunDone(CUT)
-        self._metadata: Metadata | None = None
-
-    def show(self, event: AgentEvent) -> Iterator[Chunk]:
-        """Yield the chunks to send."""
-        match event:
-            case StepStarted():
-                yield self._begin(event)
-            case StepEnded():
-                yield step_chunk(event)
-            case RoundEnded():
-                yield from self._carry(event)
-            case SourceGiven():
-                yield context_chunk(event)
-            case ExecutionEnded():
-                self._metadata = event.metadata
-                yield metadata_chunk(event.metadata)
-            case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
-                report(event, self)
-                told, self._told = self._told, []
-                yield from told
-            case _:
-                yield from self._run_event(event)
-
-    def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once, with what the host stores of it.
-
-        The page shows no finish_reason: an answer that ended early needs its words.
-        """
-        items, ending = self._native.items, self._ended.ending
-        shown = replace(self._ended, output=tuple(items))
-        result = completion(shown, completion_id, created, model)
-        early = error_chunk(ending.sentence) if ending.is_failure else {}
-        stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **metadata_keys(self._metadata)}
-
-    def on_new_message(self, message: NewMessage) -> None:
-        """Tell of a whole answer."""
-        self._tell("new_message", asdict(message))
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Tell of a call that waits for a yes; the host shows a card for it."""
-        self._tell("tool_call_request", asdict(request))
-
-    def on_ready_for_input(self) -> None:
-        """Tell that the next message can come."""
-        self._tell("ready_for_input", {})
-
-    def on_agent_state_change(self, state: State) -> None:
-        """Tell what the agent does now."""
-        self._tell("state_change", {"state": state})
-
-    def _tell(self, name: str, told: Mapping[str, Any]) -> None:
-        self._told.append(host_event({"type": f"agent:{name}", "data": dict(told)}))
-
-    def _begin(self, step: StepStarted) -> Chunk:
-        if step.kind == "round":
-            self._thoughts.begin_round(may_call=step.may_call)
-            self._first_place = len(self._native.items)
-        return step_chunk(step)
-
-    def _run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, RunDone):
-            self._ended = event
-        for shown in self._thoughts.show(event):
-            yield from self._native.render(shown)
-        if isinstance(event, ToolOutput):
-            yield from picture_chunks(event)
-
-    def _carry(self, event: RoundEnded) -> Iterator[Chunk]:
-        """Yield the thought of a round again, now with what it carries.
-
-        Where the host goes on and there is no thought, one is made.
-        """
-        place = self._thought_place()
-        if place is None and event.goes_on:
-            for shown in self._thoughts.carrier():
-                yield from self._native.render(shown)
-            place = self._thought_place()
-        if place is not None:
-            pairs = [
-                (item, self._thoughts.text_of(index)) for index, item in event.items
-            ]
-            details = write_details(event.name, pairs, self._origin, event.notes)
-            thought = {**self._native.items[place], "reasoning_details": details}
-            yield self._native.amend(place, thought)
-
-    def _thought_place(self) -> int | None:
-        items = self._native.items
-        places = range(self._first_place, len(items))
-        return next((place for place in places if is_reasoning(items[place])), None)
-
-
-# ==== gpt5_agent.sandbox_tool: A tool of the sandbox as one of the agent's own; its files come back as parts.
+# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
 
 
 @dataclass(frozen=True, slots=True)
@@ -15811,19 +15429,22 @@ class SandboxTool:
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run it; return the text, then the files."""
         answer = await self.sandbox.call(self.chat, self.name, args)
-        parts = [{"type": "text", "text": answer.text}, *_file_parts(answer.files)]
+        parts = [
+            {"type": "text", "text": answer.text},
+            *_build_file_parts(answer.files),
+        ]
         return {"isError": answer.failed, "content": parts}
 
 
-def _file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
+def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
     """Return the files as parts, as long as all together are no larger than one may be.
 
     The host keeps them in the chat. One that a later run has removed is not there.
     """
     parts: list[dict[str, Any]] = []
-    left = LARGEST_FILE
+    left = MAX_TOOL_FILE_BYTES
     for file in files:
-        content = _content_up_to(file, left)
+        content = _read_content(file, left)
         if content is None:
             told = f"{file.name} is not shown: files of one call may have 5 MB in all."
             parts.append({"type": "text", "text": told})
@@ -15835,7 +15456,7 @@ def _file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
     return parts
 
 
-def _content_up_to(file: SandboxFile, most: int) -> bytes | None:
+def _read_content(file: SandboxFile, most: int) -> bytes | None:
     try:
         with file.path.open("rb") as opened:
             content = opened.read(most + 1)
@@ -15844,21 +15465,39 @@ def _content_up_to(file: SandboxFile, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-# ==== gpt5_agent.workbench: The agent's own tools, lent to one answer at a time: other servers', a sandbox's.
+def build_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool = False
+) -> ToolServerSettings:
+    """Return the servers; raises InvalidRequest where a whole valve cannot be read."""
+    return ToolServerSettings(
+        reveal_secret(mcp, "MCP_SERVERS_JSON"),
+        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
+        allows_programs,
+        _reveal_or_none,
+    )
 
-_SandboxWish = tuple[SandboxLimits, str]
+
+def _reveal_or_none(text: str) -> str | None:
+    """Return a secret, or None: the entry that needs it is then left out alone."""
+    try:
+        return reveal_secret(text, "an entry")
+    except InvalidRequest:
+        return None
 
 
-class Workbench:
+_SandboxKey = tuple[SandboxLimits, str]
+
+
+class OwnToolPool:
     """What all answers of a pipeline share; nothing is opened before it is needed."""
 
     def __init__(self) -> None:
         """Ask no server, and look for no sandbox."""
         self._servers = ToolServers()
-        self._sandboxes: dict[_SandboxWish, SandboxTools] = {}
+        self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
 
     @asynccontextmanager
-    async def lend(
+    async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         """Lend the tools of an answer; raises InvalidRequest.
@@ -15867,8 +15506,8 @@ class Workbench:
         """
         sandboxed = await self._sandbox_tools(valves, chat)
         taken = {tool.name for tool in sandboxed}
-        async with self._servers.lend(servers_of(valves)) as lent:
-            for complaint in lent.complaints:
+        async with self._servers.open_tools(read_server_settings(valves)) as lent:
+            for complaint in lent.problems:
                 log.warn(complaint)
             remote = [tool for tool in lent.tools if tool.name not in taken]
             yield (*remote, *sandboxed)
@@ -15882,7 +15521,7 @@ class Workbench:
     async def _sandbox_tools(self, valves: Valves, chat: str) -> list[SandboxTool]:
         if not valves.SANDBOX:
             return []
-        wish = (_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        wish = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
         if wish not in self._sandboxes:
             log = AgentLog("sandbox")  # it outlives the answer that wished for it
             self._sandboxes[wish] = SandboxTools(*wish, log.warn)
@@ -15899,31 +15538,31 @@ class Workbench:
         ]
 
 
-def servers_of(valves: Valves) -> NamedServers:
+def read_server_settings(valves: Valves) -> ToolServerSettings:
     """Return the servers that the valves name; raises InvalidRequest."""
     mcp, openapi = "MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON"
-    return NamedServers(
-        mcp=revealed(valves.MCP_SERVERS_JSON, mcp),
-        openapi=revealed(valves.OPENAPI_SERVERS_JSON, openapi),
+    return ToolServerSettings(
+        mcp=reveal_secret(valves.MCP_SERVERS_JSON, mcp),
+        openapi=reveal_secret(valves.OPENAPI_SERVERS_JSON, openapi),
         allows_programs=valves.ALLOW_STDIO,
-        reveal=_readable_secret,
+        reveal=_reveal_entry,
     )
 
 
-def server_secrets(servers: NamedServers) -> list[str]:
+def list_server_secrets(servers: ToolServerSettings) -> list[str]:
     """Return what is told to servers and must be in no line of the log."""
-    found = [entry for read in servers.entries() for entry in read.entries]
+    found = [entry for read in servers.read_entries() for entry in read.entries]
     return [secret for entry in found for secret in entry.secrets]
 
 
-def _readable_secret(stored: str) -> str | None:
+def _reveal_entry(stored: str) -> str | None:
     try:
-        return revealed(stored, "the entry")
+        return reveal_secret(stored, "the entry")
     except InvalidRequest:
         return None
 
 
-def _sandbox_limits(valves: Valves) -> SandboxLimits:
+def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
     return SandboxLimits(
         seconds=valves.SANDBOX_SECONDS,
         memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
@@ -15933,152 +15572,625 @@ def _sandbox_limits(valves: Valves) -> SandboxLimits:
     )
 
 
-# ==== gpt5_agent.answers: One question answered, piece by piece or as a whole; nothing is raised.
+# ==== gpt5_agent.shell.settings: One call of the pipeline: who calls, and the settings from valves and request.
 
-DONE = "data: [DONE]"
+CONTEXT_KEY = "agent_context"
+_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
-_OUR_FAULT = (
+
+@dataclass(frozen=True, slots=True)
+class PipelineCaller:
+    """Which message of which chat is answered, or which small task of the host.
+
+    `model` is the id that the caller asked for.
+    """
+
+    model: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    user_id: str = ""
+    task: str = ""
+    streams: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer."""
+        return bool(self.chat_id and self.message_id)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person sees a question: where nothing streams no card is shown."""
+        return self.is_host and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """What a user's files in a chat are kept under; empty without a chat."""
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+
+def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return what an inlet's body says of the chat."""
+    metadata = _read_mapping(body, "metadata")
+    return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
+
+
+def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who asks; a body that passed no inlet is a plain client's."""
+    context = _read_mapping(body, CONTEXT_KEY)
+    return PipelineCaller(
+        model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+    )
+
+
+def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = body.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInput:
+    """One call of the pipeline: which agent, what was said, what else was given.
+
+    `in_chat` says whether a person can be asked in the chat; `tools` run here.
+    """
+
+    strategy: str
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    valves: Valves
+    can_ask: bool = False
+    tools: Sequence[Tool] = ()
+
+    def choose_text(self, key: str, otherwise: str) -> str:
+        """Return a text that the request names, else that of the valves."""
+        given = self.body.get(key)
+        if isinstance(given, Mapping | list):
+            return json.dumps(given)
+        return given if isinstance(given, str) and given.strip() else otherwise
+
+
+def build_agent_request(
+    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
+) -> AgentRequest:
+    """Return what the agent is asked; raises InvalidRequest for what cannot work."""
+    valves, body = question.valves, question.body
+    return AgentRequest(
+        strategy=question.strategy,
+        model=question.choose_text("agent_model", valves.MODEL),
+        messages=question.messages,
+        body=body,
+        endpoint=endpoint,
+        connections=connections,
+        limits=_build_run_limits(valves),
+        settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
+        persona=_build_persona(question),
+        budget=AgentLimits(
+            clamp_number(
+                body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+            ),
+            valves.MAXIMUM_SECONDS,
+            valves.MAXIMUM_TOKENS,
+        ),
+        own_tools=_build_own_tool_settings(question),
+        query=question.choose_text("query", ""),
+        context=body.get("context") or valves.CONTEXT or None,
+        log=log.line,
+        debug=valves.DEBUG,
+        on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
+    )
+
+
+def shows_thoughts(question: AgentInput) -> bool:
+    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
+    given = question.body.get("emit_intermediate_thoughts")
+    if given is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool("emit_intermediate_thoughts", given)
+
+
+def build_endpoint(valves: Valves) -> Endpoint:
+    """Return where requests go; raises InvalidRequest for what cannot work."""
+    key = reveal_secret(valves.API_KEY, "API_KEY")
+    key = key or os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key:
+        raise InvalidRequest(
+            "This pipeline has no API key yet. An administrator has to set API_KEY in "
+            "its valves (Admin Panel > Settings > Pipelines)."
+        )
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=key,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=_read_extra_headers(valves.EXTRA_HEADERS),
+        network=Network(
+            valves.VERIFY_SSL,
+            valves.CA_BUNDLE.strip(),
+            reveal_secret(valves.PROXY, "PROXY"),
+        ),
+        strict=valves.COMPATIBILITY == "strict",
+    )
+
+
+def valve_secrets(endpoint: Endpoint) -> list[str]:
+    """Return the texts that must be in no line of the log."""
+    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
+    for value in endpoint.extra_headers.values():
+        secrets += header_secrets(value)
+    return [text for text in secrets if text.strip()]
+
+
+def _read_extra_headers(stored: str) -> Mapping[str, str]:
+    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
+    given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
+    if given is not None:
+        return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
+    raise InvalidRequest(
+        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
+        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
+    )
+
+
+def _build_run_limits(valves: Valves) -> Limits:
+    timeouts = Timeouts(
+        connect=valves.CONNECT_TIMEOUT_SECONDS,
+        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
+        idle=valves.IDLE_TIMEOUT_SECONDS,
+    )
+    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
+
+
+def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
+    summary = valves.REASONING_SUMMARY
+    return Settings(
+        effort=valves.REASONING_EFFORT or None,
+        summary=None if summary == "disabled" else summary,
+        verbosity=valves.VERBOSITY or None,
+        stream=streams and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+    )
+
+
+def _build_persona(question: AgentInput) -> Persona:
+    valves = question.valves
+    return Persona(
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+    )
+
+
+def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
+    valves = question.valves
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
+        limits=CallLimits(
+            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
+        asks_in_chat=question.can_ask,
+        files_root=valves.FILES_ROOT.strip(),
+    )
+
+
+# ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
+
+
+def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
+    """Return what a chunk or a result says of the whole execution."""
+    return {"execution_metadata": metadata.wire()} if metadata else {}
+
+
+def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
+    """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
+    urls = event.card.get("images", ())
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    if images:
+        yield {"choices": [{"index": 0, "delta": {"images": images}}]}
+
+
+def build_source_chunk(source: ContextSource) -> Chunk:
+    """Return a source below the answer."""
+    chunk = source_chunk(source.name, source.text)
+    if source.url:
+        chunk["event"]["data"]["source"]["url"] = source.url
+        chunk["event"]["data"]["metadata"][0]["source"] = source.url
+    return chunk
+
+
+def build_metadata_chunk(metadata: RunMetadata) -> Chunk:
+    """Return a status line that the host stores with the message."""
+    rounds, calls = metadata.rounds, metadata.tool_calls
+    line = (
+        f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
+        f"{metadata.usage.total} tokens, {metadata.latency:.1f} s"
+    )
+    if metadata.price:
+        line += f", ${metadata.price:.4f}"
+    return _build_status_chunk(
+        line, "execution_metadata", {"execution_metadata": metadata.wire()}
+    )
+
+
+def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
+    data = {"description": line, "done": True, "action": action, **more}
+    return host_event({"type": "status", "data": data})
+
+
+def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
+    """Return a step of the log; the host stores the ends as status lines."""
+    if isinstance(step, StepStarted):
+        return host_event({"type": "agent:log", "data": _step_fields(step)})
+    return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
+
+
+def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
+    """Return a step as it is stored, with what debugging adds to it."""
+    told = {"id": step.id, "kind": step.kind, "label": step.label}
+    if isinstance(step, StepStarted):
+        told |= {"parent": step.parent, "status": "start"}
+        return told | ({"detail": step.detail} if step.detail else {})
+    tokens = {"tokens": step.usage.total} if step.usage else {}
+    more = {"detail": step.detail} if step.detail else {}
+    return {
+        **told,
+        "status": "finish",
+        "seconds": round(step.seconds, 3),
+        **tokens,
+        **more,
+    }
+
+
+class HostRenderer:
+    """Shows a run in Open WebUI; a user interface of the agent."""
+
+    def __init__(
+        self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
+    ) -> None:
+        """Take `now` in seconds, and who makes the reasoning that is carried."""
+        self._native = NativeRenderer(now, closes=False)
+        self._thoughts = ThoughtFilter(emits=emits_thoughts)
+        self._origin = origin
+        self._first_place = 0
+        self._interface_chunks: list[Chunk] = []
+        self._run_end = RunDone(CUT)
+        self._metadata: RunMetadata | None = None
+
+    def show(self, event: AgentEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send."""
+        match event:
+            case StepStarted():
+                yield self._start_step(event)
+            case StepEnded():
+                yield build_step_chunk(event)
+            case RoundEnded():
+                yield from self._attach_details(event)
+            case ContextSource():
+                yield build_source_chunk(event)
+            case ExecutionEnded():
+                self._metadata = event.metadata
+                yield build_metadata_chunk(event.metadata)
+            case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
+                notify_interface(event, self)
+                told, self._interface_chunks = self._interface_chunks, []
+                yield from told
+            case _:
+                yield from self._render_run_event(event)
+
+    def result(self, completion_id: str, created: int, model: str) -> Chunk:
+        """Return the whole answer at once, with what the host stores of it.
+
+        The page shows no finish_reason: an answer that ended early needs its words.
+        """
+        items, ending = self._native.items, self._run_end.ending
+        shown = replace(self._run_end, output=tuple(items))
+        result = completion(shown, completion_id, created, model)
+        early = error_chunk(ending.sentence) if ending.is_failure else {}
+        stored = {"output": items} if items else {}
+        return {**result, **early, **stored, **metadata_fields(self._metadata)}
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Tell of a whole answer."""
+        self._queue_event("new_message", asdict(message))
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Tell of a call that waits for a yes; the host shows a card for it."""
+        self._queue_event("tool_call_request", asdict(request))
+
+    def on_ready_for_input(self) -> None:
+        """Tell that the next message can come."""
+        self._queue_event("ready_for_input", {})
+
+    def on_agent_state_change(self, state: AgentState) -> None:
+        """Tell what the agent does now."""
+        self._queue_event("state_change", {"state": state})
+
+    def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
+        self._interface_chunks.append(
+            host_event({"type": f"agent:{name}", "data": dict(told)})
+        )
+
+    def _start_step(self, step: StepStarted) -> Chunk:
+        if step.kind == "round":
+            self._thoughts.begin_round(may_call=step.may_call)
+            self._first_place = len(self._native.items)
+        return build_step_chunk(step)
+
+    def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
+        if isinstance(event, RunDone):
+            self._run_end = event
+        for shown in self._thoughts.show(event):
+            yield from self._native.render(shown)
+        if isinstance(event, ToolOutput):
+            yield from build_image_chunks(event)
+
+    def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
+        """Yield the thought of a round again, now with what it carries.
+
+        Where the host goes on and there is no thought, one is made.
+        """
+        place = self._thought_place()
+        if place is None and event.goes_on:
+            for shown in self._thoughts.build_carrier():
+                yield from self._native.render(shown)
+            place = self._thought_place()
+        if place is not None:
+            pairs = [
+                (item, self._thoughts.get_text(index)) for index, item in event.items
+            ]
+            details = write_details(event.name, pairs, self._origin, event.notes)
+            thought = {**self._native.items[place], "reasoning_details": details}
+            yield self._native.amend(place, thought)
+
+    def _thought_place(self) -> int | None:
+        items = self._native.items
+        places = range(self._first_place, len(items))
+        return next((place for place in places if is_reasoning(items[place])), None)
+
+
+class ClientRenderer:
+    """Shows a run as chunks of a chat completion."""
+
+    def __init__(
+        self, completion_id: str, created: int, model: str, emits_thoughts: bool
+    ) -> None:
+        """Take what every chunk repeats."""
+        self._chunks = ChunkRenderer(completion_id, created, model)
+        self._thoughts = ThoughtFilter(emits=emits_thoughts)
+        self._items: dict[int, Item] = {}
+        self._run_end = RunDone(CUT)
+        self._metadata: RunMetadata | None = None
+        self._head = {
+            "id": completion_id,
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+
+    def show(self, event: AgentEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send."""
+        match event:
+            case StepStarted(kind="round"):
+                self._thoughts.begin_round(may_call=event.may_call)
+            case ExecutionEnded():
+                self._metadata = event.metadata
+                more = metadata_fields(event.metadata)
+                yield {**self._head, "choices": [], **more}
+            case _ if not isinstance(event, AgentOnlyEvent):
+                for shown in self._thoughts.show(event):
+                    self._store_item(shown)
+                    yield from self._chunks.render(shown)
+                if isinstance(event, ToolOutput):
+                    for chunk in build_image_chunks(event):
+                        yield {**self._head, **chunk}
+
+    def result(self, completion_id: str, created: int, model: str) -> Chunk:
+        """Return the whole answer at once."""
+        shown = replace(self._run_end, output=tuple(self._items.values()))
+        result = completion(shown, completion_id, created, model)
+        return {**result, **metadata_fields(self._metadata)}
+
+    def _store_item(self, shown: RunEvent) -> None:
+        match shown:
+            case ItemEnded() | ToolOutput():
+                self._items[shown.index] = shown.item
+            case RunDone():
+                self._run_end = shown
+
+
+# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task of the host.
+
+_DROPPED_TASK_KEYS = (
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning",
+    "reasoning_effort",
+    "text",
+    "verbosity",
+    "response_format",
+)
+
+
+def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
+    """Return the request for a task: short, without tools, policies or memory.
+
+    Where the host reads the answer as JSON, the model is held to that form.
+    Raises InvalidRequest for what cannot be sent.
+    """
+    model = resolve_model(asked.model)
+    messages = task_messages(list(asked.messages))
+    instructions, stretches = parse_messages(messages)
+    body = {k: v for k, v in asked.body.items() if k not in _DROPPED_TASK_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        body["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(stretches, {}, None)
+    return build_request(model, instructions, items, body, settings)
+
+
+DONE_LINE = "data: [DONE]"
+
+_INTERNAL_ERROR = (
     "Something in this pipeline went wrong. Try again; if it lasts, give an "
     "administrator the error id."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PipelineCall:
     """One call of the pipeline: what is asked, who reads, what it is answered with."""
 
-    question: Question
-    caller: Caller
+    question: AgentInput
+    caller: PipelineCaller
     connections: Connections
-    workbench: Workbench
+    workbench: OwnToolPool
 
 
-async def streamed(call: Call) -> AsyncGenerator[Piece, None]:
+async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
     """Yield the answer as its reader understands it, with an end of its own."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
-            yield _as_chunk(await _task(call, log))
+            yield _convert_to_chunk(await _run_task(call, log))
         else:
-            async with aclosing(_chunks(call, log)) as chunks:
+            async with aclosing(_stream_chunks(call, log)) as chunks:
                 async for chunk in chunks:
                     yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_sentence_of(error, log))
-    yield DONE
+        yield error_chunk(_report_exception(error, log))
+    yield DONE_LINE
 
 
-async def whole(call: Call) -> Chunk:
+async def answer_once(call: PipelineCall) -> Chunk:
     """Return the whole answer as one result (R27)."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
-            return await _task(call, log)
-        async with _lent(call, log) as lent:
-            asked, view = _prepared(lent, log)
+            return await _run_task(call, log)
+        async with _open_own_tools(call, log) as lent:
+            asked, view = _choose_view(lent, log)
             async with aclosing(run_agent(asked)) as events:
                 async for event in events:
                     for _ in view.show(event):
                         pass
-            return view.result(*_heading(call.caller))
+            return view.result(*_make_completion_fields(call.caller))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_sentence_of(error, log))
+        return error_chunk(_report_exception(error, log))
 
 
 @asynccontextmanager
-async def _lent(call: Call, log: AgentLog) -> AsyncGenerator[Call, None]:
+async def _open_own_tools(
+    call: PipelineCall, log: AgentLog
+) -> AsyncGenerator[PipelineCall, None]:
     """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
-    log.hide(valve_secrets(build_endpoint(valves)) + server_secrets(servers_of(valves)))
+    log.hide(
+        valve_secrets(build_endpoint(valves))
+        + list_server_secrets(read_server_settings(valves))
+    )
     workspace = call.caller.workspace or log.run_id
-    async with call.workbench.lend(valves, workspace, log) as tools:
+    async with call.workbench.open_tools(valves, workspace, log) as tools:
         yield replace(call, question=replace(call.question, tools=tools))
 
 
-def _prepared(call: Call, log: AgentLog) -> tuple[AgentAsked, HostView | PlainView]:
+def _choose_view(
+    call: PipelineCall, log: AgentLog
+) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
     """Return what to ask and how to show it; raises InvalidRequest."""
-    asked, caller = _asked(call, log), call.caller
-    emits = emits_thoughts(call.question)
-    if not caller.host_reads:
-        return asked, PlainView(*_heading(caller), emits)
+    asked, caller = _build_agent_request(call, log), call.caller
+    emits = shows_thoughts(call.question)
+    if not caller.is_host:
+        return asked, ClientRenderer(*_make_completion_fields(caller), emits)
     origin = origin_at(resolve_model(asked.model).family, asked.endpoint)
-    return asked, HostView(monotonic_seconds, emits, origin)
+    return asked, HostRenderer(monotonic_seconds, emits, origin)
 
 
-def _asked(call: Call, log: AgentLog) -> AgentAsked:
+def _build_agent_request(call: PipelineCall, log: AgentLog) -> AgentRequest:
     endpoint = build_endpoint(call.question.valves)
-    return agent_asked(call.question, endpoint, call.connections, log)
+    return build_agent_request(call.question, endpoint, call.connections, log)
 
 
-async def _chunks(call: Call, log: AgentLog) -> AsyncGenerator[Chunk, None]:
-    async with _lent(call, log) as lent:
-        asked, view = _prepared(lent, log)
+async def _stream_chunks(
+    call: PipelineCall, log: AgentLog
+) -> AsyncGenerator[Chunk, None]:
+    async with _open_own_tools(call, log) as lent:
+        asked, view = _choose_view(lent, log)
         async with aclosing(run_agent(asked)) as events:
             async for event in events:
                 for chunk in view.show(event):
                     yield chunk
 
 
-async def _task(call: Call, log: AgentLog) -> Chunk:
+async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
     """Return a title, tags or the like, without the loop (R28); empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
-        asked = _asked(call, log)
-        request = task_request(asked, call.caller.task)
+        asked = _build_agent_request(call, log)
+        request = build_task_request(asked, call.caller.task)
         events = run(request, asked.endpoint, asked.connections, asked.limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunDone):
-                    text = _task_text(event, log)
+                    text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
-        _sentence_of(error, log)
+        _report_exception(error, log)
     return task_result(text, call.caller.model)
 
 
-def _task_text(ended: RunDone, log: AgentLog) -> str:
+def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
     return completion_text(ended)
 
 
-def _as_chunk(result: Chunk) -> Chunk:
+def _convert_to_chunk(result: Chunk) -> Chunk:
     """Return a whole result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
-def _heading(caller: Caller) -> tuple[str, int, str]:
+def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
     """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
 
 
-def _sentence_of(error: Exception, log: AgentLog) -> str:
+def _report_exception(error: Exception, log: AgentLog) -> str:
     """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
     log.warn(describe_exception(error))
-    return log.with_error_id(_OUR_FAULT)
+    return log.with_error_id(_INTERNAL_ERROR)
 
 
 # ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
 
-_STRATEGIES: Mapping[str, str] = {
+_STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
     "gpt5_react": "GPT-5 ReAct",
 }
-_THREADS = 400
+_MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
-_STOPPED = (
+_STOPPED_TEXT = (
     "The Pipelines server was stopped or has loaded its pipelines anew, which ended "
     "this answer. Ask again."
 )
 
 
-class Unlogged(dict[str, Any]):
+class UnloggedAnswer(dict[str, Any]):
     """A whole answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
@@ -16096,12 +16208,12 @@ class Pipeline:
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
-        self._workbench = Workbench()
-        self._bridge = Bridge(error_chunk(_STOPPED), self._leave_nothing)
+        self._workbench = OwnToolPool()
+        self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in _STRATEGIES.items()]
+        return [{"id": id_, "name": name} for id_, name in _STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
         """Let more answers wait at once; called in the server's own event loop."""
@@ -16116,7 +16228,7 @@ class Pipeline:
     ) -> dict[str, Any]:
         """Keep in the body what the pipe would not get to know of the chat."""
         del user
-        return {**body, CONTEXT_KEY: agent_context(body)}
+        return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
     def pipe(
         self,
@@ -16124,21 +16236,21 @@ class Pipeline:
         model_id: str,
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
-    ) -> Iterator[Piece] | dict[str, Any]:
+    ) -> Iterator[AnswerPiece] | dict[str, Any]:
         """Answer: pieces when the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        asked = Question(model_id, messages, body, self.valves, caller.can_be_asked)
-        call = Call(asked, caller, self._connections, self._workbench)
+        asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        call = PipelineCall(asked, caller, self._connections, self._workbench)
         try:
             if caller.streams:
-                return self._bridge.read(streamed(call))
-            return Unlogged(self._bridge.wait_for(whole(call)))
+                return self._bridge.stream(stream_answer(call))
+            return UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
-            error = error_chunk(_STOPPED)
-            return iter((error, DONE)) if caller.streams else error
+            error = error_chunk(_STOPPED_TEXT)
+            return iter((error, DONE_LINE)) if caller.streams else error
 
-    async def _leave_nothing(self) -> None:
+    async def _close_all(self) -> None:
         await self._workbench.close()
         await self._connections.close()
 
@@ -16150,4 +16262,4 @@ def _raise_thread_limit() -> None:
     except ImportError:
         return
     limiter = threads.current_default_thread_limiter()
-    limiter.total_tokens = max(limiter.total_tokens, _THREADS)
+    limiter.total_tokens = max(limiter.total_tokens, _MIN_THREADS)

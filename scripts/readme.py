@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
-from gpt5_agent.valves import Valves as AgentValves  # noqa: E402 - the path first
+from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import SENTENCES  # noqa: E402
 from owui_manifold.valves import UserValves, Valves  # noqa: E402
 

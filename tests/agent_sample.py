@@ -5,11 +5,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from gpt5_agent.asked import AgentAsked, OwnTools
-from gpt5_agent.events import AgentEvent, ExecutionEnded, Metadata, StateChanged
-from gpt5_agent.ports import Generation
-from gpt5_agent.strategy import run_agent
-from gpt5_agent.thoughts import answer_text
+from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.thoughts import read_answer_text
+from gpt5_agent.events import AgentEvent, ExecutionEnded, RunMetadata, StateChanged
+from gpt5_agent.ports import ModelAnswer
+from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.endings import CUT, Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call
@@ -64,7 +64,7 @@ class ScriptedProvider:
 
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | Generation, None]:
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Yield the next answer; one that is empty breaks off."""
         names = [str(tool["name"]) for tool in tools]
         self.asked.append((list(history), names))
@@ -72,37 +72,37 @@ class ScriptedProvider:
         *events, ended = run_of(*answer)
         assert isinstance(ended, RunDone)
         if not answer:
-            yield Generation(True, ended=replace(ended, ending=CUT))
+            yield ModelAnswer(True, run_end=replace(ended, ending=CUT))
             return
         for event in events:
             yield event
         found = tuple(filter(is_call, ended.output))
-        text = answer_text(ended.output)
-        yield Generation(not found, found, text, ended=ended)
+        text = read_answer_text(ended.output)
+        yield ModelAnswer(not found, found, text, run_end=ended)
 
 
-def question(*tools: Any, said: str = "Weather?", **more: Any) -> AgentAsked:
+def question(*tools: Any, said: str = "Weather?", **more: Any) -> AgentRequest:
     """A question with tools of the agent's own."""
-    own = more.pop("own", OwnTools(tools=tools))
+    own = more.pop("own", OwnToolSettings(tools=tools))
     messages = more.pop("messages", [{"role": "user", "content": said}])
-    return AgentAsked(
+    return AgentRequest(
         strategy="gpt5_function_calling",
         model=more.pop("model", "gpt-5"),
         messages=messages,
         body=more.pop("body", {}),
         endpoint=more.pop("endpoint", ENDPOINT),
         connections=more.pop("connections", Connections()),
-        own=own,
+        own_tools=own,
         **more,
     )
 
 
 async def events_of(
-    asked: AgentAsked, provider: ScriptedProvider | None = None
+    asked: AgentRequest, provider: ScriptedProvider | None = None
 ) -> list[AgentEvent]:
     """All that the agent reports; its end is told once."""
-    ended: list[Metadata] = []
-    told = replace(asked, ended=ended.append)
+    ended: list[RunMetadata] = []
+    told = replace(asked, on_end=ended.append)
     if provider is None:
         events = run_agent(told)
     else:
@@ -131,7 +131,7 @@ def ending_of(events: Sequence[AgentEvent]) -> Ending:
     return ended.ending
 
 
-def metadata_of(events: Sequence[AgentEvent]) -> Metadata:
+def metadata_of(events: Sequence[AgentEvent]) -> RunMetadata:
     """What the answer took."""
     [ended] = [one for one in events if isinstance(one, ExecutionEnded)]
     return ended.metadata

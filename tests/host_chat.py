@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent_sample import ScriptedProvider, events_of
-from gpt5_agent.asked import AgentAsked
 from gpt5_agent.events import AgentEvent
-from gpt5_agent.views import HostView
+from gpt5_agent.request import AgentRequest
+from gpt5_agent.shell.views import HostRenderer
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.models.resolve import resolve_model
@@ -41,7 +41,7 @@ class HostChat:
     """
 
     host: HostFunctions
-    asked: AgentAsked
+    asked: AgentRequest
     provider: ScriptedProvider
     tool: Answerer = raining
     person: Callable[[Json], str | None] = allowing
@@ -73,7 +73,7 @@ class HostChat:
         events = await events_of(asked, self.provider)
         model = resolve_model(self.asked.model)
         origin = origin_at(model.family, self.asked.endpoint)
-        view = HostView(lambda: 1.0, self.emits_thoughts, origin)
+        view = HostRenderer(lambda: 1.0, self.emits_thoughts, origin)
         chunks = [chunk for event in events for chunk in view.show(event)]
         shown = self.host.reduce([c for c in chunks if str(c.get("type")) > "response"])
         self.calls.append(events)

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from toolbox.mcp import McpServer
+from toolbox.mcp.client import McpClient
 from toolbox.remote_tools import RemoteTool
 from toolbox.server_entries import ServerEntry
 from upstream import Upstream
@@ -114,19 +114,19 @@ class FakeMcp:
 @asynccontextmanager
 async def faked(
     replies: Mapping[str, Reply] | None = None, **more: Any
-) -> AsyncIterator[tuple[McpServer, FakeMcp]]:
+) -> AsyncIterator[tuple[McpClient, FakeMcp]]:
     """A client of such a server, with little patience."""
     fake = FakeMcp(dict(replies or {}))
     async with Upstream(fake.answer) as upstream:
         known = {"label": "fake", "seconds": 30.0, **more}
-        server = McpServer(ServerEntry(url=upstream.base_url, **known))
+        server = McpClient(ServerEntry(url=upstream.base_url, **known))
         try:
             yield server, fake
         finally:
             await server.close()
 
 
-async def only_tool(server: McpServer) -> RemoteTool:
+async def only_tool(server: McpClient) -> RemoteTool:
     """The one tool that a server offers."""
-    [spec] = await server.offered()
-    return server.tool(spec)
+    [spec] = await server.list_tools()
+    return server.make_tool(spec)

@@ -9,9 +9,12 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from toolbox.cells import SandboxMissing
-from toolbox.process_handle import ProcessHandle, start_process
-from toolbox.sandbox_limits import SandboxLimits
+from toolbox.sandbox.backend import (
+    ProcessHandle,
+    SandboxLimits,
+    SandboxUnavailable,
+    start_process,
+)
 
 CONFINED = {
     "capabilities": 0,
@@ -36,7 +39,7 @@ class PretendedCell:
 
     process: Process
     handle: ProcessHandle
-    memory: Callable[[], int]
+    measure_memory: Callable[[], int]
     closed: bool = False
 
     async def kill(self) -> None:
@@ -59,10 +62,10 @@ class Pretended:
     missing: str = ""
     cells: list[PretendedCell] = field(default_factory=list)
 
-    async def open_cell(self, program: str, limits: SandboxLimits) -> PretendedCell:
+    async def start(self, program: str, limits: SandboxLimits) -> PretendedCell:
         """Start our program."""
         if self.missing:
-            raise SandboxMissing(self.missing)
+            raise SandboxUnavailable(self.missing)
         command = (sys.executable, "-c", self.text)
         process = await start_process(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
         cell = PretendedCell(process, ProcessHandle(process.pid), self.memory)

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from toolbox.bubblewrap import Bubblewrap, interpreters
-from toolbox.inside import INSIDE
-from toolbox.sandbox import SandboxTools
-from toolbox.sandbox_answers import SandboxAnswer
-from toolbox.sandbox_limits import MEBIBYTE, SandboxLimits
+from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
+from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from toolbox.sandbox.program import SANDBOX_PROGRAM
+from toolbox.sandbox.tools import SandboxResult, SandboxTools
 
 CANARY = "sk-proj-CANARY123"
 TIGHT = SandboxLimits(
@@ -33,7 +32,7 @@ TIGHT = SandboxLimits(
 class Ran:
     """What a run of code told."""
 
-    answer: SandboxAnswer
+    answer: SandboxResult
     log: Sequence[str] = ()
 
     @property
@@ -64,7 +63,7 @@ class Chat:
         answer = await self.tools.call(self.name, "python_execute", arguments)
         return Ran(answer, self.log)
 
-    async def file(self, operation: str, **arguments: str) -> SandboxAnswer:
+    async def file(self, operation: str, **arguments: str) -> SandboxResult:
         """Use one of the tools for files."""
         return await self.tools.call(self.name, f"sandbox_fs_{operation}", arguments)
 
@@ -79,7 +78,7 @@ async def sandboxed(
 ) -> AsyncIterator[Chat]:
     """Lend a chat with tools that are closed afterwards."""
     log: list[str] = []
-    backends = [Bubblewrap(python, wheels) for python in interpreters()]
+    backends = [BubblewrapBackend(python, wheels) for python in find_interpreters()]
     tools = SandboxTools(limits, wheels, log.append, backends)
     try:
         if not await tools.specs():
@@ -100,7 +99,7 @@ def sandboxed_processes() -> list[int]:
     below = {os.getpid()}
     while found := {one for one, parent in parents.items() if parent in below} - below:
         below |= found
-    program = INSIDE.encode()[:200]
+    program = SANDBOX_PROGRAM.encode()[:200]
     return [one for one in sorted(below) if program in _command(one)]
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from gpt5_agent.conversation import run_conversation
+from gpt5_agent.terminal.conversation import run_conversation
 
 sys.exit(run_conversation())

@@ -8,7 +8,7 @@ from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
 from openai_responses.models.usage import Usage
 
-State = Literal[
+AgentState = Literal[
     "thinking",
     "executing_tool",
     "waiting_for_tools",
@@ -26,7 +26,7 @@ StepKind = Literal["round", "model", "tool"]
 class StateChanged:
     """The agent does something else now."""
 
-    state: State
+    state: AgentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class RoundEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceGiven:
+class ContextSource:
     """Something that was given to the model to read."""
 
     name: str
@@ -85,7 +85,7 @@ class SourceGiven:
 class ToolCallRequested:
     """A call that waits for a person's yes (`onToolCallRequest`).
 
-    `security_warning` is there when the call can do harm.
+    `find_security_warning` is there when the call can do harm.
     """
 
     tool_name: str
@@ -103,7 +103,7 @@ class NewMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class RunMetadata:
     """What an answer took, over all its rounds; `price` is 0 where nobody knows it."""
 
     strategy: str
@@ -138,7 +138,7 @@ class Metadata:
 class ExecutionEnded:
     """The whole answer has ended; comes once."""
 
-    metadata: Metadata
+    metadata: RunMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +146,12 @@ class ReadyForInput:
     """The agent takes the next message (`onReadyForInput`)."""
 
 
-OwnEvent = (
+AgentOnlyEvent = (
     StateChanged
     | StepStarted
     | StepEnded
     | RoundEnded
-    | SourceGiven
+    | ContextSource
     | ToolCallRequested
     | NewMessage
     | ExecutionEnded
@@ -159,4 +159,4 @@ OwnEvent = (
 )
 """What only an agent reports."""
 
-AgentEvent = RunEvent | OwnEvent
+AgentEvent = RunEvent | AgentOnlyEvent

@@ -1,5 +1,4 @@
-"""
-title: GPT-5 Agent Strategies
+"""title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
 version: 0.1.0
 license: MIT
@@ -13,29 +12,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from gpt5_agent.answers import DONE, Call, streamed, whole
-from gpt5_agent.bridge import Bridge, BridgeClosed, Piece
-from gpt5_agent.caller import CONTEXT_KEY, agent_context, read_caller
-from gpt5_agent.settings import Question
-from gpt5_agent.valves import Valves
-from gpt5_agent.workbench import Workbench
+from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, stream_answer
+from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
+from gpt5_agent.shell.own_tools import OwnToolPool
+from gpt5_agent.shell.settings import (
+    CONTEXT_KEY,
+    AgentInput,
+    read_caller,
+    read_inlet_context,
+)
+from gpt5_agent.shell.valves import Valves
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import error_chunk
 
-_STRATEGIES: Mapping[str, str] = {
+_STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
     "gpt5_react": "GPT-5 ReAct",
 }
-_THREADS = 400
+_MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
-_STOPPED = (
+_STOPPED_TEXT = (
     "The Pipelines server was stopped or has loaded its pipelines anew, which ended "
     "this answer. Ask again."
 )
 
 
-class Unlogged(dict[str, Any]):
+class UnloggedAnswer(dict[str, Any]):
     """A whole answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
@@ -53,12 +56,12 @@ class Pipeline:
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
-        self._workbench = Workbench()
-        self._bridge = Bridge(error_chunk(_STOPPED), self._leave_nothing)
+        self._workbench = OwnToolPool()
+        self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in _STRATEGIES.items()]
+        return [{"id": id_, "name": name} for id_, name in _STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
         """Let more answers wait at once; called in the server's own event loop."""
@@ -73,7 +76,7 @@ class Pipeline:
     ) -> dict[str, Any]:
         """Keep in the body what the pipe would not get to know of the chat."""
         del user
-        return {**body, CONTEXT_KEY: agent_context(body)}
+        return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
     def pipe(
         self,
@@ -81,21 +84,21 @@ class Pipeline:
         model_id: str,
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
-    ) -> Iterator[Piece] | dict[str, Any]:
+    ) -> Iterator[AnswerPiece] | dict[str, Any]:
         """Answer: pieces when the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        asked = Question(model_id, messages, body, self.valves, caller.can_be_asked)
-        call = Call(asked, caller, self._connections, self._workbench)
+        asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        call = PipelineCall(asked, caller, self._connections, self._workbench)
         try:
             if caller.streams:
-                return self._bridge.read(streamed(call))
-            return Unlogged(self._bridge.wait_for(whole(call)))
+                return self._bridge.stream(stream_answer(call))
+            return UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
-            error = error_chunk(_STOPPED)
-            return iter((error, DONE)) if caller.streams else error
+            error = error_chunk(_STOPPED_TEXT)
+            return iter((error, DONE_LINE)) if caller.streams else error
 
-    async def _leave_nothing(self) -> None:
+    async def _close_all(self) -> None:
         await self._workbench.close()
         await self._connections.close()
 
@@ -107,4 +110,4 @@ def _raise_thread_limit() -> None:
     except ImportError:
         return
     limiter = threads.current_default_thread_limiter()
-    limiter.total_tokens = max(limiter.total_tokens, _THREADS)
+    limiter.total_tokens = max(limiter.total_tokens, _MIN_THREADS)

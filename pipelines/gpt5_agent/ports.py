@@ -1,10 +1,17 @@
-"""What the agent is connected to: who talks to it, what it calls, what guides it."""
+"""The interfaces that connect the agent to users, tools, models, listeners and presets."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gpt5_agent.events import NewMessage, State, ToolCallRequested
+from gpt5_agent.events import (
+    AgentEvent,
+    AgentState,
+    NewMessage,
+    ReadyForInput,
+    StateChanged,
+    ToolCallRequested,
+)
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent
 
@@ -25,7 +32,7 @@ class UserInterface(Protocol):
     def on_ready_for_input(self) -> None:
         """Let the person write."""
 
-    def on_agent_state_change(self, state: State) -> None:
+    def on_agent_state_change(self, state: AgentState) -> None:
         """Show what the agent is doing now."""
 
 
@@ -52,7 +59,7 @@ class Tool(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class ModelAnswer:
     """What one answer of a model came to; the last thing that a provider yields.
 
     `is_final` says that no tool was asked for; `text_content` is the text of the
@@ -62,7 +69,7 @@ class Generation:
     is_final: bool
     tool_calls: tuple[Item, ...] = ()
     text_content: str = ""
-    ended: RunDone = field(kw_only=True)
+    run_end: RunDone = field(kw_only=True)
 
 
 class Provider(Protocol):
@@ -70,7 +77,7 @@ class Provider(Protocol):
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | Generation, None]:
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
         """Yield what happens as it happens, then what it came to.
 
         Without `tools` the model may call none.
@@ -116,3 +123,16 @@ class Guide(Protocol):
     @property
     def initial_memories(self) -> Sequence[str]:
         """What it remembers before the chat begins."""
+
+
+def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
+    """Call what an event is for; events that the seed does not have are left out."""
+    match event:
+        case NewMessage():
+            interface.on_new_message(event)
+        case ToolCallRequested():
+            interface.on_tool_call_request(event)
+        case StateChanged():
+            interface.on_agent_state_change(event.state)
+        case ReadyForInput():
+            interface.on_ready_for_input()

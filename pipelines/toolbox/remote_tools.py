@@ -1,41 +1,56 @@
-"""A tool that another server runs: what is taken of it, how it is offered here."""
+"""What MCP and OpenAPI clients share: the tool form, size limits, timeouts and
+connections.
+
+A connection follows no redirect, stores no cookie and uses no proxy. It accepts no
+compressed body, because a few compressed bytes can expand to gigabytes.
+"""
 
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+)
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
-MOST_TOOLS = 128
+import aiohttp
+
+MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
-LARGEST_ANSWER = 8 * 1024 * 1024
+MAX_REMOTE_BYTES = 8 * 1024 * 1024
 """In bytes; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
-_LARGEST_SCHEMA = 50_000
-_DEEPEST_SCHEMA = 40
-_LONGEST_DESCRIPTION = 4_000
-_LONGEST_TOOL_NAME = 64
-_SHORTEST_HIDDEN = 6
-_BARRED = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_SCHEMA_CHARACTERS = 50_000
+_MAX_TOOL_SCHEMA_DEPTH = 40
+_MAX_DESCRIPTION_CHARACTERS = 4_000
+_MAX_TOOL_NAME_CHARACTERS = 64
+_MIN_SECRET_CHARACTERS = 6
+_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
-Execute = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
-_Got = TypeVar("_Got")
+ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-class RemoteFailed(Exception):
+_Response = TypeVar("_Response")
+
+
+class RemoteError(Exception):
     """Another server did not do what was asked; says nothing that it must not."""
 
 
-class RemoteSlow(RemoteFailed):
+class RemoteTimeout(RemoteError):
     """The server took too long."""
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteSpec:
+class RemoteToolSpec:
     """What a server says of one of its tools; `args` is the schema of its arguments."""
 
     own_name: str
@@ -50,79 +65,172 @@ class RemoteTool:
     name: str
     description: str
     args: Mapping[str, Any]
-    run: Execute = field(repr=False)
+    run: ExecuteRemoteTool = field(repr=False)
 
     async def execute(self, args: dict[str, Any]) -> Any:
-        """Let the server run it; raises RemoteFailed."""
+        """Let the server run it; raises RemoteError."""
         return await self.run(args)
 
 
-async def in_time(work: Awaitable[_Got], seconds: float, name: str) -> _Got:
-    """Return what a server gives within its time; raises RemoteSlow."""
+async def run_with_timeout(
+    work: Awaitable[_Response], seconds: float, name: str
+) -> _Response:
+    """Return what a server gives within its time; raises RemoteTimeout."""
     try:
         async with asyncio.timeout(seconds):
             return await work
     except TimeoutError:
-        raise RemoteSlow(f"{name} did not answer within {seconds:g} s.") from None
+        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
 
 
-def remote_tool(label: str, spec: RemoteSpec, run: Execute) -> RemoteTool:
+def make_remote_tool(
+    label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
+) -> RemoteTool:
     """Return a tool under the name of its server and its own."""
-    name = _BARRED.sub("_", f"{label}_{spec.own_name}")[:_LONGEST_TOOL_NAME]
-    description = shortened(spec.description, _LONGEST_DESCRIPTION)
+    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
+        :_MAX_TOOL_NAME_CHARACTERS
+    ]
+    description = truncate_text(spec.description, _MAX_DESCRIPTION_CHARACTERS)
     return RemoteTool(name, description, spec.args, run)
 
 
-def with_own_names(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
+def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
     """Return the tools, those whose name is taken under another."""
     found: dict[str, RemoteTool] = {}
     for tool in tools:
         name, number = tool.name, 1
         while name in found:
             number += 1
-            name = f"{tool.name[: _LONGEST_TOOL_NAME - 4]}_{number}"
+            name = f"{tool.name[: _MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
         found[name] = replace(tool, name=name)
     return tuple(found.values())
 
 
-def allows_tool(allowed: Iterable[str] | None, name: str) -> bool:
+def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
     """Say whether a tool is among those that may be used; None allows all."""
     return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
 
 
-def failed_result(text: str) -> dict[str, Any]:
+def build_error_result(text: str) -> dict[str, Any]:
     """Return what the model is told of a call that failed, as MCP would say it."""
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
-def is_modest(schema: object) -> bool:
+def is_schema_small(schema: object) -> bool:
     """Say whether a schema is small enough to be sent with every request."""
-    if not _is_flat(schema, _DEEPEST_SCHEMA):
+    if not _is_within_depth(schema, _MAX_TOOL_SCHEMA_DEPTH):
         return False
-    return len(json.dumps(schema, default=str)) <= _LARGEST_SCHEMA
+    return len(json.dumps(schema, default=str)) <= _MAX_SCHEMA_CHARACTERS
 
 
-def _is_flat(value: object, levels: int) -> bool:
+def _is_within_depth(value: object, levels: int) -> bool:
     inner: Iterable[object] = ()
     if isinstance(value, Mapping):
         inner = value.values()
     elif isinstance(value, list):
         inner = value
-    return levels > 0 and all(_is_flat(one, levels - 1) for one in inner)
+    return levels > 0 and all(_is_within_depth(one, levels - 1) for one in inner)
 
 
-def shortened(text: str, characters: int) -> str:
+def truncate_text(text: str, characters: int) -> str:
     """Return a text without what goes beyond a number of characters."""
     return text if len(text) <= characters else f"{text[:characters]} [...]"
 
 
-def with_secrets_hidden(text: str, secrets: Iterable[str]) -> str:
+def redact_secrets(text: str, secrets: Iterable[str]) -> str:
     """Return a text that a server sent without the secrets that we sent to it.
 
     Those of fewer than six characters would be found in ordinary words.
     """
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_HIDDEN:
+        if len(secret) >= _MIN_SECRET_CHARACTERS:
             text = text.replace(secret, "[redacted]")
             text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
     return text
+
+
+_REMOTE_CONNECT_SECONDS = 10.0
+
+
+class RemoteConnection:
+    """The connections of one run to one server; `name` is what people call it."""
+
+    def __init__(self, name: str) -> None:
+        """Open nothing yet."""
+        self._name = name
+        self._session: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request, lend its response; raises RemoteError.
+
+        Leaving early closes the connection. It is up to the caller to end a wait.
+        """
+        try:
+            response = await self._open_session().request(
+                method,
+                url,
+                headers={"Accept-Encoding": "identity", **headers},
+                data=body,
+                allow_redirects=False,
+            )
+            try:
+                yield response
+            finally:
+                response.close()  # nothing happens when it was read to its end
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise RemoteError(
+                f"{self._name} cannot be reached, or its answer broke off."
+            ) from None
+
+    async def read_chunks(
+        self, response: aiohttp.ClientResponse, most: int
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield a body as it comes; raises RemoteError for one that is too long."""
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
+        left = most
+        async for piece in response.content.iter_any():
+            left -= len(piece)
+            if left < 0:
+                raise RemoteError(f"{self._name} sent more than {most} bytes.")
+            yield piece
+
+    async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
+        """Return a whole body; raises RemoteError for one that is too long."""
+        return b"".join([piece async for piece in self.read_chunks(response, most)])
+
+    async def read_beginning(
+        self, response: aiohttp.ClientResponse, most: int
+    ) -> tuple[bytes, bool]:
+        """Return no more of a body than that, with whether it is all."""
+        taken: list[bytes] = []
+        async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
+            async for piece in pieces:
+                taken.append(piece)
+                if sum(map(len, taken)) > most:
+                    return b"".join(taken)[:most], False
+        return b"".join(taken), True
+
+    async def close(self) -> None:
+        """Close what is open."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
+                ),
+                auto_decompress=False,
+            )
+        return self._session

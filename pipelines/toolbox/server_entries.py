@@ -1,22 +1,114 @@
-"""Servers of tools as an administrator names them in JSON, one entry each.
+"""Parses the JSON list of tool servers that an administrator typed.
 
-An entry that cannot be used is left out alone, with a sentence that says why; no
-sentence quotes a value, because any may be a secret. The keys are those of the API's
-own MCP tool, as far as it has them.
+An invalid entry is skipped, with a sentence that says why; the other entries stay. No
+sentence quotes a value, because any value may be a secret. The keys are those of the
+API's own MCP tool where it has them.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
-from toolbox.server_rows import McpRow, OpenApiRow, Texts, is_label, row_misfit
+_EXPECTED_FORMS: Mapping[str, str] = {
+    "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
+    "underscores",
+    "server_url": "an address that begins with http:// or https:// and holds no "
+    "password",
+    "base_url": "an address that begins with http:// or https:// and holds no password",
+    "authorization": "a text",
+    "headers": "a JSON object of texts",
+    "allowed_tools": "a list of names",
+    "timeout": "a number of seconds from 1 to 600",
+    "command": "a list of texts, the program first",
+    "env": "a JSON object of texts",
+}
+_TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+
+
+def _is_web_address(text: str) -> bool:
+    """Say whether a text is an http or https address, without a password in it."""
+    try:
+        parts = urlsplit(text)
+        is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:  # brackets without an address, a port that is no number
+        return False
+    one_word = text.split() == [text]
+    return is_sound and one_word and parts.scheme in ("http", "https")
+
+
+def is_tool_server_label(text: object) -> bool:
+    """Say whether a text can be the label of a server."""
+    return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
+
+
+StringMap = Mapping[str, str]
+
+
+class ServerRow(BaseModel):
+    """An entry as it is typed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    server_label: str
+    authorization: str | None = None
+    headers: StringMap = {}
+    allowed_tools: list[str] | None = None
+    timeout: float = Field(default=60.0, ge=1, le=600)
+
+    @field_validator("server_label", "server_url", "base_url", check_fields=False)
+    @classmethod
+    def _check_format(cls, text: str, about: ValidationInfo) -> str:
+        is_fine = (
+            is_tool_server_label
+            if about.field_name == "server_label"
+            else _is_web_address
+        )
+        if not is_fine(text):
+            raise ValueError
+        return text
+
+
+class McpRow(ServerRow):
+    """An MCP server as it is typed."""
+
+    server_url: str | None = None
+    command: list[str] = []
+    env: StringMap = {}
+
+
+class OpenApiRow(ServerRow):
+    """A server with an OpenAPI document as it is typed."""
+
+    server_url: str
+    base_url: str | None = None
+
+
+def describe_row_error(error: ValidationError) -> str:
+    """Return what is wrong, of the first key of which something is."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    key = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        named = f" ({key})" if key.isidentifier() and len(key) <= 40 else ""
+        return f"it has a key that is not known here{named}"
+    if first["type"] == "missing":
+        return f"it has no {key}"
+    return f"its {key} is not {_EXPECTED_FORMS[key]}"
+
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
-Reveal = Callable[[str], str | None]
+RevealSecret = Callable[[str], str | None]
 """Gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other text as
 it is; None for what cannot be read."""
 
@@ -46,34 +138,34 @@ class ServerEntries:
     """The servers that can be used, and what is wrong with the others."""
 
     entries: tuple[ServerEntry, ...] = ()
-    complaints: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class EntryReading:
+class EntryReader:
     """How the entries of a valve are read; `starts_programs` allows a `command`."""
 
     valve: str
     row: type[McpRow] | type[OpenApiRow]
-    reveal: Reveal
+    reveal: RevealSecret
     starts_programs: bool = False
 
-    def read(self, text: str) -> ServerEntries:
+    def read_entries(self, text: str) -> ServerEntries:
         """Return the entries of a JSON list, or of a single JSON object."""
         try:
             given = json.loads(text) if text.strip() else []
         except (ValueError, RecursionError):
-            return ServerEntries(complaints=(self._sentence("it is no JSON"),))
+            return ServerEntries(problems=(self._sentence("it is no JSON"),))
         entries: dict[str, ServerEntry] = {}
         complaints: list[str] = []
         for number, row in enumerate(given if isinstance(given, list) else [given], 1):
             try:
-                entry = self._entry(row)
+                entry = self._build_entry(row)
                 if entry.label.lower() in entries:
-                    raise _EntryWrong("its server_label is not its own")
+                    raise _InvalidEntry("its server_label is not its own")
                 entries[entry.label.lower()] = entry
-            except _EntryWrong as wrong:
-                name = _name_of(row) or f"server {number}"
+            except _InvalidEntry as wrong:
+                name = _read_entry_label(row) or f"server {number}"
                 what = f"{name} is left out, because {wrong}"
                 complaints.append(self._sentence(what))
         return ServerEntries(tuple(entries.values()), tuple(complaints))
@@ -84,65 +176,69 @@ class EntryReading:
             "this pipeline; until then, chats go on without."
         )
 
-    def _entry(self, given: object) -> ServerEntry:
-        row = self._row(given)
+    def _build_entry(self, given: object) -> ServerEntry:
+        row = self._parse_row(given)
         token = {"": row.authorization} if row.authorization else {}
-        tokens = [text for _, text in self._revealed("authorization", token)]
+        tokens = [text for _, text in self._reveal_all("authorization", token)]
         headers = [("Authorization", f"Bearer {text}") for text in tokens]
-        headers += self._revealed("headers", row.headers)
+        headers += self._reveal_all("headers", row.headers)
         entry = ServerEntry(
             label=row.server_label,
             url=row.server_url or "",
             headers=tuple(headers),
             allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
             seconds=row.timeout,
-            secrets=tuple(dict.fromkeys([*_hidden(headers, row.headers), *tokens])),
+            secrets=tuple(
+                dict.fromkeys([*_referenced_secrets(headers, row.headers), *tokens])
+            ),
         )
         if isinstance(row, OpenApiRow):
             return replace(entry, base_url=row.base_url or "")
-        environment = tuple(self._revealed("env", row.env))
+        environment = tuple(self._reveal_all("env", row.env))
         return replace(
             entry,
             command=tuple(row.command),
             environment=environment,
-            secrets=(*entry.secrets, *_hidden(environment, row.env)),
+            secrets=(*entry.secrets, *_referenced_secrets(environment, row.env)),
         )
 
-    def _row(self, given: object) -> McpRow | OpenApiRow:
+    def _parse_row(self, given: object) -> McpRow | OpenApiRow:
         if not isinstance(given, dict):
-            raise _EntryWrong("it is no JSON object")
+            raise _InvalidEntry("it is no JSON object")
         said = {key: value for key, value in given.items() if value is not None}
         try:
             row = self.row.model_validate(said)
         except ValidationError as error:
-            raise _EntryWrong(row_misfit(error)) from None
+            raise _InvalidEntry(describe_row_error(error)) from None
         if isinstance(row, McpRow):
             self._check_target(row)
         return row
 
     def _check_target(self, row: McpRow) -> None:
         if bool(row.server_url) == bool(row.command):
-            raise _EntryWrong("it needs a server_url or a command, one of them")
+            raise _InvalidEntry("it needs a server_url or a command, one of them")
         if row.command and not self.starts_programs:
-            raise _EntryWrong("it starts a program, which the valves do not allow")
+            raise _InvalidEntry("it starts a program, which the valves do not allow")
 
-    def _revealed(self, key: str, texts: Texts) -> Iterator[tuple[str, str]]:
+    def _reveal_all(self, key: str, texts: StringMap) -> Iterator[tuple[str, str]]:
         for name, text in texts.items():
             if key == "headers" and not _HEADER_NAME.fullmatch(name):
-                raise _EntryWrong("a name among its headers is no header's name")
+                raise _InvalidEntry("a name among its headers is no header's name")
             meant = self.reveal(text)
             if meant is None:
-                raise _EntryWrong(f"a secret that its {key} refers to cannot be read")
+                raise _InvalidEntry(f"a secret that its {key} refers to cannot be read")
             if not meant.isprintable():
-                raise _EntryWrong(f"its {key} hold what cannot be sent")
+                raise _InvalidEntry(f"its {key} hold what cannot be sent")
             yield name, meant
 
 
-class _EntryWrong(Exception):
+class _InvalidEntry(Exception):
     """An entry cannot be used; says why, without a value."""
 
 
-def _hidden(revealed: Iterable[tuple[str, str]], typed: Texts) -> list[str]:
+def _referenced_secrets(
+    revealed: Iterable[tuple[str, str]], typed: StringMap
+) -> list[str]:
     """Return the texts that nobody typed: what stood behind a reference.
 
     Of a header also what follows the name of its scheme, which may be repeated alone.
@@ -152,6 +248,6 @@ def _hidden(revealed: Iterable[tuple[str, str]], typed: Texts) -> list[str]:
     return [one for text in texts for one in (text, *text.split()[1:])]
 
 
-def _name_of(row: object) -> str:
+def _read_entry_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if is_label(label) else ""
+    return str(label) if is_tool_server_label(label) else ""

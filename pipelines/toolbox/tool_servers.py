@@ -11,39 +11,40 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
 
-from toolbox.mcp import McpServer
-from toolbox.openapi import OpenApiServer
+from toolbox.mcp.client import McpClient
+from toolbox.openapi.client import OpenApiClient
 from toolbox.remote_tools import (
-    RemoteFailed,
+    RemoteError,
     RemoteTool,
-    in_time,
-    with_own_names,
+    make_names_unique,
+    run_with_timeout,
 )
 from toolbox.server_entries import (
-    EntryReading,
-    Reveal,
+    EntryReader,
+    McpRow,
+    OpenApiRow,
+    RevealSecret,
     ServerEntries,
     ServerEntry,
 )
-from toolbox.server_rows import McpRow, OpenApiRow
 
-_FRESH_SECONDS = 300.0
-_FAILED_SECONDS = 30.0
+_TOOLS_CACHE_SECONDS = 300.0
+_FAILURE_CACHE_SECONDS = 30.0
 """A server that is down must not hold up every chat."""
 
 
-_LISTING_SECONDS = 15.0
+_LIST_TOOLS_SECONDS = 15.0
 
-_Key = tuple[str, ServerEntry]
+_ServerKey = tuple[str, ServerEntry]
 
 
-class RemoteServer(Protocol):
+class ToolServerClient(Protocol):
     """A server, for one run."""
 
-    async def offered(self) -> tuple[Any, ...]:
-        """Return what it offers; raises RemoteFailed."""
+    async def list_tools(self) -> tuple[Any, ...]:
+        """Return what it offers; raises RemoteError."""
 
-    def tool(self, offer: Any, /) -> RemoteTool:
+    def make_tool(self, offer: Any, /) -> RemoteTool:
         """Return what it offers as a tool."""
 
     async def close(self) -> None:
@@ -51,38 +52,36 @@ class RemoteServer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NamedServers:
+class ToolServerSettings:
     """The servers as they stand in the valves; `allows_programs` is for MCP's stdio."""
 
     mcp: str = ""
     openapi: str = ""
     allows_programs: bool = False
-    reveal: Reveal = str
+    reveal: RevealSecret = str
 
-    def entries(self) -> tuple[ServerEntries, ServerEntries]:
+    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
         """Return the MCP servers, the others."""
-        mcp = EntryReading(
-            "MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs
-        )
-        openapi = EntryReading("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
-        return mcp.read(self.mcp), openapi.read(self.openapi)
+        mcp = EntryReader("MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs)
+        openapi = EntryReader("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
+        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
 
 @dataclass(frozen=True, slots=True)
-class LentTools:
+class AvailableTools:
     """The tools of a run, with what an administrator should know of the others."""
 
     tools: tuple[RemoteTool, ...] = ()
-    complaints: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Remembered:
+class _CachedTools:
     """What a server offered, or why it did not; up to a time."""
 
-    until: float
-    offers: tuple[Any, ...] = ()
-    complaint: str = ""
+    expires_at: float
+    tools: tuple[Any, ...] = ()
+    problem: str = ""
 
 
 class ToolServers:
@@ -91,58 +90,64 @@ class ToolServers:
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         """Ask nobody yet."""
         self._now = now
-        self._remembered: dict[_Key, _Remembered] = {}
+        self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def lend(self, named: NamedServers) -> AsyncGenerator[LentTools, None]:
+    async def open_tools(
+        self, named: ToolServerSettings
+    ) -> AsyncGenerator[AvailableTools, None]:
         """Lend the tools of a run; at its end the servers are told without waiting."""
-        mcp, openapi = named.entries()
-        servers: dict[_Key, RemoteServer] = {
-            **{("mcp", entry): McpServer(entry) for entry in mcp.entries},
-            **{("openapi", entry): OpenApiServer(entry) for entry in openapi.entries},
+        mcp, openapi = named.read_entries()
+        servers: dict[_ServerKey, ToolServerClient] = {
+            **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
+            **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
         try:
             found = await asyncio.gather(
-                *(self._offered(key, server) for key, server in servers.items())
+                *(self._list_tools(key, server) for key, server in servers.items())
             )
             tools = [
-                server.tool(offer)
+                server.make_tool(offer)
                 for server, one in zip(servers.values(), found, strict=True)
-                for offer in one.offers
+                for offer in one.tools
             ]
-            failed = [one.complaint for one in found if one.complaint]
-            complaints = (*mcp.complaints, *openapi.complaints, *failed)
-            yield LentTools(with_own_names(tools), complaints)
+            failed = [one.problem for one in found if one.problem]
+            complaints = (*mcp.problems, *openapi.problems, *failed)
+            yield AvailableTools(make_names_unique(tools), complaints)
         finally:
             for server in servers.values():
-                self._close_later(server)
+                self._close_in_background(server)
 
     async def close(self) -> None:
         """Wait until the servers of earlier runs are told."""
         if self._closing:
             await asyncio.wait(self._closing)
 
-    async def _offered(self, key: _Key, server: RemoteServer) -> _Remembered:
+    async def _list_tools(
+        self, key: _ServerKey, server: ToolServerClient
+    ) -> _CachedTools:
         """Return what a server offers; ask it only when nothing is remembered."""
         now = self._now()
-        self._remembered = {k: r for k, r in self._remembered.items() if r.until > now}
-        if key not in self._remembered:
-            found = await _asked_server(server, f"The server {key[1].label}", now)
-            self._remembered[key] = found
+        self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
+        if key not in self._cache:
+            found = await _query_server(server, f"The server {key[1].label}", now)
+            self._cache[key] = found
             return found
-        return self._remembered[key]
+        return self._cache[key]
 
-    def _close_later(self, server: RemoteServer) -> None:
+    def _close_in_background(self, server: ToolServerClient) -> None:
         """Close in a task of its own, for a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
 
-async def _asked_server(server: RemoteServer, name: str, now: float) -> _Remembered:
+async def _query_server(
+    server: ToolServerClient, name: str, now: float
+) -> _CachedTools:
     try:
-        offers = await in_time(server.offered(), _LISTING_SECONDS, name)
-    except RemoteFailed as failed:
-        return _Remembered(now + _FAILED_SECONDS, complaint=str(failed))
-    return _Remembered(now + _FRESH_SECONDS, offers)
+        offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
+    except RemoteError as failed:
+        return _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
+    return _CachedTools(now + _TOOLS_CACHE_SECONDS, offers)

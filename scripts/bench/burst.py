@@ -10,10 +10,9 @@ import time
 
 from aiohttp import web
 
-from simulator.accounts import KEY, find_account
-from simulator.answering import Asker, Responder
-from simulator.profiles import PROFILES
-from simulator.wire import encode
+from simulator.accounts import KEY, PROFILES, find_account
+from simulator.answers import RequestOrigin, Responder
+from simulator.wire.events import encode_event
 
 
 class Burst:
@@ -26,11 +25,13 @@ class Burst:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Send all events at once."""
         account = find_account(request.headers)
-        asker = Asker(account, PROFILES["strictest"], None, "chat")
+        asker = RequestOrigin(account, PROFILES["strictest"], None, "chat")
         answer = self._responder.answer(await request.json(), asker)
         stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await stream.prepare(request)
-        await stream.write(b"".join(encode(e, answer.options) for e in answer.events))
+        await stream.write(
+            b"".join(encode_event(e, answer.options) for e in answer.events)
+        )
         await stream.write_eof()
         return stream
 

@@ -20,9 +20,8 @@ from statistics import median
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipelines"))
 
-from toolbox.bubblewrap import interpreters
-from toolbox.sandbox import SandboxTools
-from toolbox.sandbox_answers import SandboxAnswer
+from toolbox.sandbox.bubblewrap import find_interpreters
+from toolbox.sandbox.tools import SandboxResult, SandboxTools
 
 GOAL = 60.0
 FILL = "for n in range(100): open(str(n), 'wb').write(bytes(100_000))"
@@ -56,12 +55,12 @@ async def show(rounds: int) -> int:
 
 async def bare() -> None:
     """Start the interpreter that the sandbox uses, to do nothing."""
-    command = (str(interpreters()[-1]), "-I", "-c", "")
+    command = (str(find_interpreters()[-1]), "-I", "-c", "")
     process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.DEVNULL)
     assert await process.wait() == 0
 
 
-async def run(tools: SandboxTools, chat: str, code: str) -> SandboxAnswer:
+async def run(tools: SandboxTools, chat: str, code: str) -> SandboxResult:
     """Run code with the tool."""
     answer = await tools.call(chat, "python_execute", {"code": code})
     assert not answer.failed, answer.text

@@ -6,7 +6,7 @@ record of what came in. A scenario is chosen by the header ``X-Simulator-Scenari
 follow the name.
 """
 
-from simulator.record import RecordedRequest
+from simulator.delivery import RecordedRequest
 from simulator.server import Simulator
 
 __all__ = ["RecordedRequest", "Simulator"]

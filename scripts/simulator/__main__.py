@@ -4,9 +4,9 @@ import argparse
 import asyncio
 import contextlib
 
-from simulator.catalogue import ALL_SCENARIOS
-from simulator.profiles import PROFILES
-from simulator.scenario import words_of
+from simulator.accounts import PROFILES
+from simulator.scenarios.catalogue import ALL_SCENARIOS
+from simulator.scenarios.scenario import describe_scenarios
 from simulator.server import Simulator
 
 
@@ -18,14 +18,14 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def serve(port: int, profile: str) -> None:
+async def run_server(port: int, profile: str) -> None:
     """Serve until interrupted."""
     async with Simulator(profile, port=port) as simulator:
         print(f"base URL  {simulator.base_url}")
         print(f"key       {simulator.api_key}")
         print(f"profile   {profile}: {simulator.profile.line}")
         print("Put sim:NAME into a message to choose what happens:\n")
-        print("\n".join(words_of(ALL_SCENARIOS)), flush=True)
+        print("\n".join(describe_scenarios(ALL_SCENARIOS)), flush=True)
         await asyncio.Event().wait()
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     """Run until Ctrl-C."""
     arguments = parse_arguments()
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(serve(arguments.port, arguments.profile))
+        asyncio.run(run_server(arguments.port, arguments.profile))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The keys that open the stand-in."""
+"""API keys with their accounts, and profiles: how strict the simulator is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from simulator.refusals import no_key, wrong_key
+from simulator.refusals import refuse_missing_key, refuse_wrong_key
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,52 @@ def find_account(headers: Mapping[str, str]) -> Account:
     scheme, _, bearer = headers.get("Authorization", "").partition(" ")
     key = bearer.strip() if scheme.lower() == "bearer" else headers.get("api-key", "")
     if not key:
-        raise no_key()
+        raise refuse_missing_key()
     if key not in ACCOUNTS:
-        raise wrong_key(key)
+        raise refuse_wrong_key(key)
     return ACCOUNTS[key]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One kind of endpoint: which of the optional refusals it makes."""
+
+    name: str
+    line: str
+    accepts_reasoning_status: bool = False
+    accepts_foreign_family: bool = False
+    verified_for_summaries: bool = True
+    verified_for_streaming: bool = True
+    accepts_context_management: bool = True
+    names_rate_limits: bool = True
+
+
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("strictest", "every refusal that any of the others makes on input"),
+        Profile(
+            "openai",
+            "api.openai.com: reasoning may carry a status or another family",
+            accepts_reasoning_status=True,
+            accepts_foreign_family=True,
+        ),
+        Profile(
+            "azure",
+            "Azure v1: no status on reasoning, no context_management, rate limits -1",
+            accepts_context_management=False,
+            names_rate_limits=False,
+        ),
+        Profile(
+            "unverified",
+            "an organisation that may not have reasoning.summary",
+            verified_for_summaries=False,
+        ),
+        Profile(
+            "unverified-stream",
+            "an organisation that may neither stream nor have reasoning.summary",
+            verified_for_summaries=False,
+            verified_for_streaming=False,
+        ),
+    )
+}

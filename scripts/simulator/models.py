@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 REASONING_TO_MAX = ("low", "medium", "high", "xhigh", "max")
 SWITCHABLE_TO_MAX = ("none", *REASONING_TO_MAX)
 SWITCHABLE_TO_XHIGH = ("none", "low", "medium", "high", "xhigh")
-THREE = ("low", "medium", "high")
-UPPER = ("medium", "high", "xhigh")
+LOW_TO_HIGH = ("low", "medium", "high")
+MEDIUM_TO_XHIGH = ("medium", "high", "xhigh")
 GPT_5 = ("minimal", "low", "medium", "high")
 SNAPSHOT = re.compile(r"^(?P<name>.+)-(?P<date>\d{4}-\d{2}-\d{2})$")
 SERIES = re.compile(r"^gpt-(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<omni>o)?")
@@ -39,7 +39,7 @@ class ModelFacts:
     @property
     def family(self) -> str:
         """The series whose reasoning this model can read, such as ``gpt-5.6``."""
-        return family_of(self.id)
+        return read_family(self.id)
 
     @property
     def series(self) -> tuple[int, int]:
@@ -60,17 +60,19 @@ class ModelFacts:
         return self.series >= (5, 6)
 
 
-def family_of(model: str) -> str:
+def read_family(model: str) -> str:
     """Return the series of a model id: ``gpt-5.2-pro`` is of ``gpt-5.2``."""
     found = SERIES.match(model)
     return found[0] if found else model.split("-", 1)[0]
 
 
-def _row(ids: str, efforts: tuple[str, ...], default: str | None) -> list[ModelFacts]:
+def _make_row(
+    ids: str, efforts: tuple[str, ...], default: str | None
+) -> list[ModelFacts]:
     return [ModelFacts(id, efforts, default) for id in ids.split()]
 
 
-def _limited(
+def _set_limits(
     rows: list[ModelFacts], max_input: int, max_output: int, shutdown: str | None = None
 ) -> list[ModelFacts]:
     return [
@@ -79,40 +81,42 @@ def _limited(
     ]
 
 
-def _current() -> Iterator[ModelFacts]:
+def _make_current_row() -> Iterator[ModelFacts]:
     to_max = "gpt-6-astra gpt-6.2-astra gpt-6.1-sol gpt-6.2-sol gpt-6-astra-law"
-    yield from _row(f"{to_max} gpt-6.2-astra-law", REASONING_TO_MAX, "medium")
-    yield from _row("gpt-6-cyber gpt-6-rosalind", REASONING_TO_MAX, "medium")
+    yield from _make_row(f"{to_max} gpt-6.2-astra-law", REASONING_TO_MAX, "medium")
+    yield from _make_row("gpt-6-cyber gpt-6-rosalind", REASONING_TO_MAX, "medium")
     six = "gpt-6.1-terra gpt-6-sol gpt-6-luna"
     five_six = "gpt-5.6 gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-5.6-cyber"
-    yield from _row(f"{six} {five_six}", SWITCHABLE_TO_MAX, "medium")
-    yield from _row("gpt-5.5", SWITCHABLE_TO_XHIGH, "medium")
-    yield from _row("gpt-5.4", SWITCHABLE_TO_XHIGH, "none")
-    yield from _row("gpt-5.5-pro gpt-5.4-pro", UPPER, "medium")
-    yield from _limited(
-        _row("gpt-5.4-mini gpt-5.2", SWITCHABLE_TO_XHIGH, "none"), 272_000, 128_000
+    yield from _make_row(f"{six} {five_six}", SWITCHABLE_TO_MAX, "medium")
+    yield from _make_row("gpt-5.5", SWITCHABLE_TO_XHIGH, "medium")
+    yield from _make_row("gpt-5.4", SWITCHABLE_TO_XHIGH, "none")
+    yield from _make_row("gpt-5.5-pro gpt-5.4-pro", MEDIUM_TO_XHIGH, "medium")
+    yield from _set_limits(
+        _make_row("gpt-5.4-mini gpt-5.2", SWITCHABLE_TO_XHIGH, "none"), 272_000, 128_000
     )
-    yield from _limited(_row("gpt-5.2-pro", UPPER, "medium"), 272_000, 128_000)
+    yield from _set_limits(
+        _make_row("gpt-5.2-pro", MEDIUM_TO_XHIGH, "medium"), 272_000, 128_000
+    )
 
 
-def _announced() -> Iterator[ModelFacts]:
-    switchable = _row("gpt-5.4-nano gpt-5.3-codex", SWITCHABLE_TO_XHIGH, "none")
-    yield from _limited(switchable, 272_000, 128_000, "2027-04-01")
-    five_one = _row("gpt-5.1", ("none", *THREE), "none")
-    yield from _limited(five_one, 272_000, 128_000, "2027-04-01")
-    five = _row("gpt-5 gpt-5-mini gpt-5-nano", GPT_5, "medium")
-    yield from _limited(five, 272_000, 128_000, "2026-12-11")
-    yield from _limited(
-        _row("gpt-5-pro", ("high",), "high"), 272_000, 272_000, "2026-12-11"
+def _make_announced_row() -> Iterator[ModelFacts]:
+    switchable = _make_row("gpt-5.4-nano gpt-5.3-codex", SWITCHABLE_TO_XHIGH, "none")
+    yield from _set_limits(switchable, 272_000, 128_000, "2027-04-01")
+    five_one = _make_row("gpt-5.1", ("none", *LOW_TO_HIGH), "none")
+    yield from _set_limits(five_one, 272_000, 128_000, "2027-04-01")
+    five = _make_row("gpt-5 gpt-5-mini gpt-5-nano", GPT_5, "medium")
+    yield from _set_limits(five, 272_000, 128_000, "2026-12-11")
+    yield from _set_limits(
+        _make_row("gpt-5-pro", ("high",), "high"), 272_000, 272_000, "2026-12-11"
     )
-    yield from _limited(
-        _row("o3 o3-pro", THREE, "medium"), 200_000, 100_000, "2026-12-11"
+    yield from _set_limits(
+        _make_row("o3 o3-pro", LOW_TO_HIGH, "medium"), 200_000, 100_000, "2026-12-11"
     )
-    for row in _row("gpt-4.1 gpt-4.1-mini", (), None):
-        limited = _limited([row], 1_047_576, 32_768, "2027-01-14")
+    for row in _make_row("gpt-4.1 gpt-4.1-mini", (), None):
+        limited = _set_limits([row], 1_047_576, 32_768, "2027-01-14")
         yield replace(limited[0], verbosities=("medium",))
-    for row in _row("gpt-4o gpt-4o-mini", (), None):
-        limited = _limited([row], 128_000, 16_384, "2027-01-14")
+    for row in _make_row("gpt-4o gpt-4o-mini", (), None):
+        limited = _set_limits([row], 128_000, 16_384, "2027-01-14")
         yield replace(limited[0], verbosities=("medium",))
 
 
@@ -167,9 +171,9 @@ RETIRED = frozenset(
 )
 
 
-def _table() -> dict[str, ModelFacts]:
+def _build_table() -> dict[str, ModelFacts]:
     facts: dict[str, ModelFacts] = {}
-    for row in (*_current(), *_announced()):
+    for row in (*_make_current_row(), *_make_announced_row()):
         date = SNAPSHOTS.get(row.id)
         dated = replace(row, snapshot=f"{row.id}-{date}") if date else row
         facts[row.id] = dated
@@ -178,7 +182,7 @@ def _table() -> dict[str, ModelFacts]:
     return facts
 
 
-MODELS = _table()
+MODELS = _build_table()
 
 
 def is_retired(model: str) -> bool:

@@ -56,7 +56,7 @@ FLAGS = (
 )
 TEXTS = ("chunks", "retry-after", "retry-after-ms", "should-retry", "delay", "wait")
 NAMES = frozenset((*NUMBERS, *BACKGROUND, *FLAGS, *TEXTS))
-SPEC = re.compile(
+SPEC_PATTERN = re.compile(
     r"(?<![\w:/])sim:(?P<spec>[a-z0-9-]+(?:,[a-z-]+(?:=[A-Za-z0-9.]+)?)*)"
 )
 
@@ -90,7 +90,7 @@ class Options:
 
 def find_spec(text: str) -> str | None:
     """Return what stands behind the last ``sim:`` in a text."""
-    found = [match["spec"] for match in SPEC.finditer(text)]
+    found = [match["spec"] for match in SPEC_PATTERN.finditer(text)]
     return found[-1] if found else None
 
 

@@ -52,7 +52,7 @@ def enumerate_values(values: Sequence[str]) -> str:
     return f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
 
 
-def no_key() -> Refusal:
+def refuse_missing_key() -> Refusal:
     """Refuse a request that carries no key."""
     return Refusal(
         "You didn't provide an API key. You need to provide your API key in an "
@@ -62,7 +62,7 @@ def no_key() -> Refusal:
     )
 
 
-def wrong_key(key: str) -> Refusal:
+def refuse_wrong_key(key: str) -> Refusal:
     """Refuse a key that nobody has."""
     shown = f"{key[:3]}{'*' * max(len(key) - 7, 0)}{key[-4:]}"
     return Refusal(
@@ -72,7 +72,7 @@ def wrong_key(key: str) -> Refusal:
     )
 
 
-def unknown_model(model: str) -> Refusal:
+def refuse_unknown_model(model: str) -> Refusal:
     """Refuse an id that never named a model."""
     return Refusal(
         f"The model `{model}` does not exist or you do not have access to it.",
@@ -81,7 +81,7 @@ def unknown_model(model: str) -> Refusal:
     )
 
 
-def retired_model(model: str) -> Refusal:
+def refuse_retired_model(model: str) -> Refusal:
     """Refuse an id whose model has been shut down."""
     return Refusal(
         f"The model `{model}` has been deprecated, learn more here: "
@@ -91,7 +91,7 @@ def retired_model(model: str) -> Refusal:
     )
 
 
-def forbidden_model(project: str, model: str) -> Refusal:
+def refuse_forbidden_model(project: str, model: str) -> Refusal:
     """Refuse a model that the key's project may not use."""
     return Refusal(
         f"Project `{project}` does not have access to model `{model}`",
@@ -100,14 +100,14 @@ def forbidden_model(project: str, model: str) -> Refusal:
     )
 
 
-def unknown_parameter(path: str) -> Refusal:
+def refuse_unknown_parameter(path: str) -> Refusal:
     """Refuse a field the API does not have."""
     return Refusal(
         f"Unknown parameter: '{path}'.", code="unknown_parameter", param=path
     )
 
 
-def missing_parameter(path: str) -> Refusal:
+def refuse_missing_parameter(path: str) -> Refusal:
     """Refuse the absence of a required field."""
     return Refusal(
         f"Missing required parameter: '{path}'.",
@@ -116,7 +116,7 @@ def missing_parameter(path: str) -> Refusal:
     )
 
 
-def wrong_type(path: str, expected: str, got: str) -> Refusal:
+def refuse_type(path: str, expected: str, got: str) -> Refusal:
     """Refuse a value of the wrong JSON type."""
     return Refusal(
         f"Invalid type for '{path}': expected {expected}, but got {got} instead.",
@@ -125,7 +125,7 @@ def wrong_type(path: str, expected: str, got: str) -> Refusal:
     )
 
 
-def wrong_value(path: str, value: object, supported: Sequence[str]) -> Refusal:
+def refuse_value(path: str, value: object, supported: Sequence[str]) -> Refusal:
     """Refuse a value outside of a closed list."""
     return Refusal(
         f"Invalid value: '{value}'. Supported values are: "
@@ -135,7 +135,7 @@ def wrong_value(path: str, value: object, supported: Sequence[str]) -> Refusal:
     )
 
 
-def wrong_pattern(path: str, pattern: str) -> Refusal:
+def refuse_pattern(path: str, pattern: str) -> Refusal:
     """Refuse a string that is not of the form it has to have."""
     return Refusal(
         f"Invalid '{path}': string does not match pattern. Expected a string that "
@@ -145,7 +145,7 @@ def wrong_pattern(path: str, pattern: str) -> Refusal:
     )
 
 
-def mutually_exclusive(path: str, names: Sequence[str]) -> Refusal:
+def refuse_exclusive_fields(path: str, names: Sequence[str]) -> Refusal:
     """Refuse the first two of the fields of which there may be one."""
     return Refusal(
         f"Mutually exclusive parameters: '{path}.{names[0]}' and '{path}.{names[1]}'. "
@@ -155,7 +155,7 @@ def mutually_exclusive(path: str, names: Sequence[str]) -> Refusal:
     )
 
 
-def unsupported_parameter(path: str) -> Refusal:
+def refuse_unsupported_parameter(path: str) -> Refusal:
     """Refuse a parameter that this model rejects."""
     return Refusal(
         f"Unsupported parameter: '{path}' is not supported with this model.",
@@ -164,7 +164,7 @@ def unsupported_parameter(path: str) -> Refusal:
     )
 
 
-def unsupported_value(
+def refuse_unsupported_value(
     path: str, value: str, model: str, supported: Sequence[str]
 ) -> Refusal:
     """Refuse a value that this model rejects."""
@@ -176,7 +176,7 @@ def unsupported_value(
     )
 
 
-def unverified(action: str, param: str) -> Refusal:
+def refuse_unverified(action: str, param: str) -> Refusal:
     """Refuse what only a verified organisation may have."""
     return Refusal(
         f"Your organization must be verified to {action}. Please go to: "
@@ -187,7 +187,7 @@ def unverified(action: str, param: str) -> Refusal:
     )
 
 
-def too_long(path: str, limit: int, length: int) -> Refusal:
+def refuse_length(path: str, limit: int, length: int) -> Refusal:
     """Refuse a string above its maximum length."""
     return Refusal(
         f"Invalid '{path}': string too long. Expected a string with maximum length "
@@ -197,7 +197,7 @@ def too_long(path: str, limit: int, length: int) -> Refusal:
     )
 
 
-def out_of_range(path: str, kind: str, bound: str, got: object) -> Refusal:
+def refuse_range(path: str, kind: str, bound: str, got: object) -> Refusal:
     """Refuse a number beyond its bound, such as ``>= 16``."""
     below = bound.startswith(">")
     side = "below minimum" if below else "above maximum"
@@ -209,7 +209,7 @@ def out_of_range(path: str, kind: str, bound: str, got: object) -> Refusal:
     )
 
 
-def overloaded() -> Refusal:
+def refuse_overload() -> Refusal:
     """Refuse because the servers have too much to do."""
     return Refusal(
         "Our servers are currently overloaded. Please try again later.",

@@ -1,8 +1,4 @@
-"""Encrypted content: sealed on the way out, opened on the way back.
-
-It looks like a Fernet token (``gAAAA...``), as the real one does. The key is fixed, so a
-chat that was kept on disk still opens after a restart.
-"""
+"""Item ids, the canonical text of a prompt, and encrypted content that records its origin."""
 
 import base64
 import binascii
@@ -10,14 +6,160 @@ import hashlib
 import hmac
 import itertools
 import json
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
+
+PREFIXES: Mapping[str, str] = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "function_call_output": "fc",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctc",
+    "web_search_call": "ws",
+    "file_search_call": "fs",
+    "code_interpreter_call": "ci",
+    "image_generation_call": "ig",
+    "computer_call": "cu",
+    "mcp_call": "mcp",
+    "mcp_list_tools": "mcpl",
+    "mcp_approval_request": "mcpr",
+    "compaction": "cmp",
+    "tool_search_call": "tsc",
+    "tool_search_output": "tso",
+}
+MAX_ID_CHARACTERS = 64
+NO_PARTNER = 255
+ID_PATTERN = re.compile(
+    r"^(?P<prefix>[a-z]+)_(?P<response>[0-9a-f]{24})"
+    r"(?P<place>[0-9a-f]{2})(?P<partner>[0-9a-f]{2})(?P<check>[0-9a-f]{20})$"
+)
+
+
+@dataclass(frozen=True)
+class ItemPlace:
+    """Where an item stood: its response, its index, the index of its partner."""
+
+    response: str
+    index: int
+    partner: int = NO_PARTNER
+
+    def id(self, prefix: str) -> str:
+        """Return the id of the item that stood here."""
+        head = f"{self.response}{self.index:02x}{self.partner:02x}"
+        return f"{prefix}_{head}{make_digest(head)[:20]}"
+
+
+def make_digest(text: str) -> str:
+    """Return a hex digest that stands for randomness."""
+    return hashlib.sha256(f"id {text}".encode()).hexdigest()
+
+
+def parse_item_id(id: str) -> ItemPlace | None:
+    """Read the place out of one of our ids, None for a foreign one."""
+    found = ID_PATTERN.match(id)
+    if found is None:
+        return None
+    place = ItemPlace(
+        found["response"], int(found["place"], 16), int(found["partner"], 16)
+    )
+    return place if place.id(found["prefix"]) == id else None
+
+
+def make_response_id(key: str) -> str:
+    """Return the id of the response with this key of 24 hex digits."""
+    return f"resp_{key}{make_digest(key)[:24]}"
+
+
+def make_call_id(response: str, index: int) -> str:
+    """Return the ``call_id`` of the call at a place."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+    number = int(make_digest(f"call {response} {index}"), 16)
+    letters = []
+    for _ in range(24):
+        number, rest = divmod(number, len(alphabet))
+        letters.append(alphabet[rest])
+    return f"call_{''.join(letters)}"
+
+
+Item = Mapping[str, Any]
+IGNORED_FIELDS = frozenset(
+    {"id", "status", "created_by", "annotations", "logprobs", "sources"}
+)
+
+
+def canonicalize_item(item: Item) -> dict[str, Any]:
+    """Return one item without what the model does not read."""
+    if item.get("type", "message") != "message":
+        return dict(_readable_value(item))
+    spelled = dict(_readable_value(item))
+    content = item["content"]
+    if isinstance(content, str):
+        kind = "output_text" if item["role"] == "assistant" else "input_text"
+        content = [{"type": kind, "text": content}]
+    return {
+        **spelled,
+        "type": "message",
+        "content": [_readable_value(p) for p in content],
+    }
+
+
+def _readable_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            name: _readable_value(inner)
+            for name, inner in value.items()
+            if name not in IGNORED_FIELDS and inner is not None
+        }
+    if isinstance(value, list):
+        return [_readable_value(inner) for inner in value]
+    return value
+
+
+def serialise_head(body: Mapping[str, Any]) -> bytes:
+    """Serialise what stands before the input: tools, then instructions."""
+    head = [body.get("tools") or [], body.get("instructions") or ""]
+    return serialise_value(head)
+
+
+def serialise_value(value: object) -> bytes:
+    """Write one value with sorted names, without spaces."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def serialise_prompt(body: Mapping[str, Any], items: Iterable[Item]) -> bytes:
+    """Serialise a whole prompt so that a longer one starts with a shorter one."""
+    return b"\n".join([serialise_head(body), *map(serialise_value, items)])
+
+
+class PrefixHash:
+    """The hash of a prompt as far as it has been read."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        """Start behind the instructions."""
+        self._head = hashlib.sha256(serialise_head(body))
+        self._hash = self._head.copy()
+
+    def read(self, item: Item) -> None:
+        """Read one more canonical item; a compaction stands for all before it."""
+        if item["type"] == "compaction":
+            self._hash = self._head.copy()
+        self._hash.update(b"\n" + serialise_value(item))
+
+    def digest(self) -> str:
+        """Return the hash of all that was read so far."""
+        return self._hash.copy().hexdigest()[:32]
+
 
 KEY = b"the stand-in's own sealing key"
 VERSION = b"\x80"
-STAMP = (1_790_000_000).to_bytes(8, "big")
-HEAD = len(VERSION) + len(STAMP) + 16
-TAG = 32
-LEAST = 288
+TIMESTAMP = (1_790_000_000).to_bytes(8, "big")
+HEAD_LENGTH = len(VERSION) + len(TIMESTAMP) + 16
+TAG_LENGTH = 32
+MIN_CONTENT_LENGTH = 288
 
 
 @dataclass(frozen=True)
@@ -32,34 +174,34 @@ class Seal:
     tokens: int
 
 
-class NotOurs(Exception):
+class ForeignSeal(Exception):
     """Content that this stand-in did not seal, or not in this form."""
 
 
-def seal(what: Seal) -> str:
+def seal_content(what: Seal) -> str:
     """Return the opaque text of a seal, at least 400 characters long."""
-    plain = json.dumps(asdict(what)).encode().ljust(LEAST)
+    plain = json.dumps(asdict(what)).encode().ljust(MIN_CONTENT_LENGTH)
     nonce = hashlib.sha256(plain).digest()[:16]
-    head = VERSION + STAMP + nonce
-    body = head + _mask(plain, nonce)
+    head = VERSION + TIMESTAMP + nonce
+    body = head + _mask_bytes(plain, nonce)
     tag = hmac.digest(KEY, body, "sha256")
     return base64.urlsafe_b64encode(body + tag).decode()
 
 
-def unseal(text: str) -> Seal:
+def unseal_content(text: str) -> Seal:
     """Open an opaque text, or raise :class:`NotOurs`."""
     try:
         raw = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
-        raise NotOurs from error
-    body, tag = raw[:-TAG], raw[-TAG:]
+        raise ForeignSeal from error
+    body, tag = raw[:-TAG_LENGTH], raw[-TAG_LENGTH:]
     if not hmac.compare_digest(hmac.digest(KEY, body, "sha256"), tag):
-        raise NotOurs
-    plain = _mask(body[HEAD:], body[HEAD - 16 : HEAD])
+        raise ForeignSeal
+    plain = _mask_bytes(body[HEAD_LENGTH:], body[HEAD_LENGTH - 16 : HEAD_LENGTH])
     return Seal(**json.loads(plain))
 
 
-def _mask(text: bytes, nonce: bytes) -> bytes:
+def _mask_bytes(text: bytes, nonce: bytes) -> bytes:
     stream = itertools.chain.from_iterable(
         hashlib.sha256(KEY + nonce + count.to_bytes(4, "big")).digest()
         for count in itertools.count()
@@ -67,6 +209,6 @@ def _mask(text: bytes, nonce: bytes) -> bytes:
     return bytes(one ^ other for one, other in zip(text, stream, strict=False))
 
 
-def shorten(text: str) -> str:
+def shorten_seal(text: str) -> str:
     """Show the ends of encrypted content, as error messages do."""
     return text if len(text) <= 16 else f"{text[:4]}...{text[-4:]}"

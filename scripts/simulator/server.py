@@ -10,21 +10,19 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from simulator.accounts import KEY, Account, find_account
-from simulator.answering import Asker, Responder
-from simulator.containers import container_file
+from simulator.accounts import KEY, PROFILES, Account, Profile, find_account
+from simulator.answers import RequestOrigin, Responder
+from simulator.delivery import AnswerDelivery, RecordedRequest, mask_headers
+from simulator.files import container_file
 from simulator.models import MODELS
-from simulator.profiles import PROFILES, Profile
-from simulator.record import RecordedRequest, mask
-from simulator.refusals import Refusal, overloaded
-from simulator.sending import Delivery
-from simulator.stored import Shelf, Stored, first_wanted
+from simulator.refusals import Refusal, refuse_overload
+from simulator.storage import ResponseStore, StoredResponse, read_start_position
 
-PATIENCE = 60.0
+WAIT_SECONDS = 60.0
 """Seconds that a test waits for something that must happen; a machine may be busy."""
-Answerer = Callable[[web.Request, RecordedRequest], Awaitable[web.StreamResponse]]
-LARGEST_BODY = 64 * 1024 * 1024
-NOT_JSON = (
+AnswerRequest = Callable[[web.Request, RecordedRequest], Awaitable[web.StreamResponse]]
+MAX_BODY_BYTES = 64 * 1024 * 1024
+NOT_JSON_TEXT = (
     "We could not parse the JSON body of your request. (HINT: This likely means you "
     "aren't using your HTTP library correctly. The OpenAI API expects a JSON payload, "
     "but what was sent was not valid JSON.)"
@@ -50,7 +48,7 @@ class Simulator:
         self.requests: list[RecordedRequest] = []
         self._clock = clock
         self._responder = Responder(clock)
-        self._shelf = Shelf()
+        self._shelf = ResponseStore()
         self._dice = random.Random(0)
         self._met = 0
         self._changed = asyncio.Condition()
@@ -85,17 +83,17 @@ class Simulator:
         """Let the answers go on that hold, and those that would."""
         self._released.set()
 
-    async def closed_early(self, timeout: float = PATIENCE) -> RecordedRequest:
+    async def closed_early(self, timeout: float = WAIT_SECONDS) -> RecordedRequest:
         """Wait for a request whose client left before the end, return the newest."""
         return await self._wait_for(lambda one: one.closed_by_client, timeout)
 
-    async def all_ended(self, timeout: float = PATIENCE) -> None:
+    async def all_ended(self, timeout: float = WAIT_SECONDS) -> None:
         """Wait until no answer is being written."""
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: not self.open_streams)
 
     async def requested(
-        self, count: int = 1, timeout: float = PATIENCE
+        self, count: int = 1, timeout: float = WAIT_SECONDS
     ) -> RecordedRequest:
         """Wait until at least ``count`` requests came, return the newest."""
         async with asyncio.timeout(timeout), self._changed:
@@ -111,7 +109,7 @@ class Simulator:
 
     async def start(self) -> None:
         """Listen on 127.0.0.1; port 0 takes a free one."""
-        app = web.Application(client_max_size=LARGEST_BODY)
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
         for base in ("/v1/responses", "/openai/v1/responses"):
             app.router.add_post(base, self._post_response)
             app.router.add_get(f"{base}/{{response}}", self._get_response)
@@ -184,7 +182,7 @@ class Simulator:
         return await self._answered(request, self._cancel)
 
     async def _answered(
-        self, request: web.Request, answer: Answerer
+        self, request: web.Request, answer: AnswerRequest
     ) -> web.StreamResponse:
         record = await self._record(request)
         try:
@@ -213,7 +211,7 @@ class Simulator:
             path=request.path,
             method=request.method,
             query=dict(request.query),
-            headers=mask(request.headers),
+            headers=mask_headers(request.headers),
             body=body if isinstance(body, dict) else {},
             started_at=self._clock(),
             connection=transport.get_extra_info("peername") if transport else None,
@@ -231,7 +229,7 @@ class Simulator:
     ) -> web.StreamResponse:
         account = find_account(request.headers)
         if not record.body and (await request.read()).strip() != b"{}":
-            raise Refusal(NOT_JSON)
+            raise Refusal(NOT_JSON_TEXT)
         answer = self._responder.answer(record.body, self._asker(request, account))
         record.scenario = answer.scenario
         if count := answer.options.number("together"):
@@ -244,11 +242,11 @@ class Simulator:
     ) -> web.StreamResponse:
         account = find_account(request.headers)
         stored = self._shelf.find(request.match_info["response"], account)
-        start = first_wanted(request.query, stored, self._clock())
+        start = read_start_position(request.query, stored, self._clock())
         stored.looks += 1
         record.scenario = stored.answer.scenario
         if stored.looks <= (stored.answer.options.number("busy") or 0):
-            raise overloaded()
+            raise refuse_overload()
         delivery = self._delivery(request, record, stored, start or 0)
         if start is None:
             return delivery.send_object(stored.snapshot())
@@ -265,12 +263,14 @@ class Simulator:
         self,
         request: web.Request,
         record: RecordedRequest,
-        stored: Stored | None,
+        stored: StoredResponse | None,
         start: int = 0,
-    ) -> Delivery:
+    ) -> AnswerDelivery:
         headers = self._headers(request)
         events = (self._stopping, self._released)
-        return Delivery(request, record, headers, *events, self._dice, stored, start)
+        return AnswerDelivery(
+            request, record, headers, *events, self._dice, stored, start
+        )
 
     async def _meet(self, count: int) -> None:
         """Wait until there are ``count`` of those that wait for each other."""
@@ -280,14 +280,14 @@ class Simulator:
         async with self._changed:
             await self._changed.wait_for(lambda: self._met >= groups * count)
 
-    def _asker(self, request: web.Request, account: Account) -> Asker:
+    def _asker(self, request: web.Request, account: Account) -> RequestOrigin:
         name = request.headers.get("X-Simulator-Profile", self.profile.name)
         if name not in PROFILES:
             raise Refusal(f"The stand-in has no profile '{name}'.", code="no_profile")
         wish = request.headers.get("X-Simulator-Scenario")
         sent = request.headers
         authorization = sent.get("Authorization") or f"api-key: {sent['api-key']}"
-        return Asker(
+        return RequestOrigin(
             account, PROFILES[name], wish, self.default_scenario, authorization
         )
 

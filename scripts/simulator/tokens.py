@@ -1,15 +1,23 @@
-"""Tokens, counted well enough: four bytes each, and what reasoning comes to."""
+"""Token counts, the prompt cache and server-side compaction.
+
+Four bytes count as one token.
+"""
 
 import re
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import Any
 
-LEAST_CACHED = 1024
-STEP = 128
-REMEMBERED = 64
+from simulator.refusals import refuse_missing_parameter, refuse_range, refuse_value
+
+MIN_CACHED_TOKENS = 1024
+CACHE_STEP_TOKENS = 128
+MAX_CACHED_PROMPTS = 64
 REASONING_TOKENS = 64
-SEALED = re.compile(rb'gAAAA[A-Za-z0-9_=-]+"')
-BASE64 = re.compile(rb"data:[a-z/+.-]+;base64,[A-Za-z0-9+/=]+|gAAAA[A-Za-z0-9_=-]+")
+SEALED_PATTERN = re.compile(rb'gAAAA[A-Za-z0-9_=-]+"')
+BASE64_PATTERN = re.compile(
+    rb"data:[a-z/+.-]+;base64,[A-Za-z0-9+/=]+|gAAAA[A-Za-z0-9_=-]+"
+)
 
 
 def count_tokens(text: str | bytes) -> int:
@@ -20,10 +28,10 @@ def count_tokens(text: str | bytes) -> int:
 
 def count_prompt(prompt: bytes) -> int:
     """Count a prompt; pictures and sealed reasoning are not read as text."""
-    return count_tokens(BASE64.sub(b"", prompt))
+    return count_tokens(BASE64_PATTERN.sub(b"", prompt))
 
 
-def common_prefix(one: bytes, other: bytes) -> int:
+def count_common_prefix(one: bytes, other: bytes) -> int:
     """Return how many leading bytes two texts share."""
     low, high = 0, min(len(one), len(other))
     while low < high:
@@ -44,14 +52,48 @@ class PromptCache:
 
     def read(self, key: Hashable, prompt: bytes) -> int:
         """Return how many tokens of the prompt were cached, then remember it."""
-        seen = self._seen.setdefault(key, deque(maxlen=REMEMBERED))
-        longest = max((common_prefix(prompt, earlier) for earlier in seen), default=0)
+        seen = self._seen.setdefault(key, deque(maxlen=MAX_CACHED_PROMPTS))
+        longest = max(
+            (count_common_prefix(prompt, earlier) for earlier in seen), default=0
+        )
         seen.append(prompt)
         shared = prompt[:longest]
         tokens = count_prompt(shared) if shared else 0
-        tokens += REASONING_TOKENS * len(SEALED.findall(shared))
-        return tokens // STEP * STEP if tokens >= LEAST_CACHED else 0
+        tokens += REASONING_TOKENS * len(SEALED_PATTERN.findall(shared))
+        return (
+            tokens // CACHE_STEP_TOKENS * CACHE_STEP_TOKENS
+            if tokens >= MIN_CACHED_TOKENS
+            else 0
+        )
 
     def forget(self) -> None:
         """Empty the cache."""
         self._seen.clear()
+
+
+SEALED_TYPES = ("reasoning", "compaction")
+MIN_COMPACT_THRESHOLD = 1000
+
+
+def check_compaction(body: Mapping[str, Any]) -> None:
+    """Raise the refusal for a way to manage the context that there is not."""
+    for index, way in enumerate(body.get("context_management") or []):
+        path = f"context_management[{index}]"
+        if "type" not in way:
+            raise refuse_missing_parameter(f"{path}.type")
+        if way["type"] != "compaction":
+            raise refuse_value(f"{path}.type", way["type"], ("compaction",))
+        threshold = way.get("compact_threshold")
+        if threshold is not None and threshold < MIN_COMPACT_THRESHOLD:
+            place = f"{path}.compact_threshold"
+            raise refuse_range(
+                place, "integer", f">= {MIN_COMPACT_THRESHOLD}", threshold
+            )
+
+
+def draft_compaction(body: Mapping[str, Any], tokens: int) -> list[dict[str, Any]]:
+    """Return the draft of the item that an input of so many tokens calls for."""
+    ways = body.get("context_management") or []
+    limits = [way.get("compact_threshold") for way in ways]
+    over = any(limit is not None and tokens > limit for limit in limits)
+    return [{"type": "compaction"}] if over else []

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from simulator.accounts import ACCOUNTS, KEY
-from simulator.answering import Answer, Asker, Responder
-from simulator.catalogue import ALL_SCENARIOS
-from simulator.profiles import PROFILES
-from simulator.scenarios_leaks import LEAK_SCENARIOS
-from simulator.wire import encode, encode_end
+from simulator.accounts import ACCOUNTS, KEY, PROFILES
+from simulator.answers import PlannedAnswer, RequestOrigin, Responder
+from simulator.scenarios.catalogue import ALL_SCENARIOS
+from simulator.scenarios.faults import LEAK_SCENARIOS
+from simulator.wire.events import encode_end, encode_event
 
 NOON = 1_795_262_400.0
 NOT_STORED = frozenset(
@@ -23,7 +22,7 @@ NOT_STORED = frozenset(
 ).union(
     one.name for one in LEAK_SCENARIOS  # no headers come with a transcript
 )
-DRESSED = {
+TRANSPORT_VARIANTS = {
     "chat-crlf-comments": "chat,crlf,comments",
     "chat-cr": "chat,cr",
     "chat-multiline": "chat,multiline",
@@ -68,22 +67,28 @@ OUTPUTS = {
 }
 
 
-def transcripts() -> Iterator[tuple[str, bytes]]:
+def build_transcripts() -> Iterator[tuple[str, bytes]]:
     """Yield each file's name with its bytes."""
     specs = {one.name: one.name for one in ALL_SCENARIOS if one.name not in NOT_STORED}
-    for name, spec in {**specs, **DRESSED, **BACKGROUND}.items():
+    for name, spec in {**specs, **TRANSPORT_VARIANTS, **BACKGROUND}.items():
         body = BACKGROUND_BODY if name in BACKGROUND else BODY
-        texts = [wire_of(answer) for answer in play(spec, body) if answer.http is None]
-        if name in BACKGROUND and (rest := rest_of(next(play(spec, body)))):
+        texts = [
+            encode_answer(answer)
+            for answer in play_scenario(spec, body)
+            if answer.http is None
+        ]
+        if name in BACKGROUND and (
+            rest := encode_rest(next(play_scenario(spec, body)))
+        ):
             yield f"resumed/{name}.sse", rest
         for place, text in enumerate(texts, 1):
             yield f"{name}.{place}.sse" if len(texts) > 1 else f"{name}.sse", text
 
 
-def play(spec: str, asked: dict[str, Any] = BODY) -> Iterator[Answer]:
+def play_scenario(spec: str, asked: dict[str, Any] = BODY) -> Iterator[PlannedAnswer]:
     """Yield the answers of a whole run, its calls answered with fixed outputs."""
     responder = Responder(clock=lambda: NOON)
-    asker = Asker(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
+    asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
     hosted = OFFERED.get(spec.split("-", 1)[0])
     tools = [hosted, *asked["tools"]] if hosted else asked["tools"]
     include = [
@@ -96,14 +101,14 @@ def play(spec: str, asked: dict[str, Any] = BODY) -> Iterator[Answer]:
         answer = responder.answer(body, asker)
         yield answer
         output = (answer.final or {}).get("output", [])
-        answers = answers_to(output)
-        if not answers or b"response.completed" not in wire_of(answer):
+        answers = build_client_answers(output)
+        if not answers or b"response.completed" not in encode_answer(answer):
             return
         kept = (one for one in output if one["type"] != "image_generation_call")
-        items = [*items, *(strip(item) for item in kept), *answers]
+        items = [*items, *(strip_item(item) for item in kept), *answers]
 
 
-def answers_to(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def build_client_answers(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what a client answers: a yes to each question, an output for each call."""
     calls = [item for item in output if item["type"] in OUTPUTS]
     consents = [
@@ -126,7 +131,7 @@ def answers_to(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return consents + outputs
 
 
-def strip(item: dict[str, Any]) -> dict[str, Any]:
+def strip_item(item: dict[str, Any]) -> dict[str, Any]:
     """Return an item as it is sent back; the types of hosted items want their ids."""
     if item["type"] == "web_search_call":
         action = {k: v for k, v in item["action"].items() if k != "sources"}
@@ -137,29 +142,29 @@ def strip(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name not in dropped}
 
 
-def wire_of(answer: Answer) -> bytes:
+def encode_answer(answer: PlannedAnswer) -> bytes:
     """Return the bytes of an answer as far as its fault lets them come."""
     options = answer.options
     limits = [options.number(fault) for fault in ("cut", "stall", "drop")]
     end = min((limit for limit in limits if limit is not None), default=None)
-    lines = [encode(event, options) for event in answer.events[:end]]
+    lines = [encode_event(event, options) for event in answer.events[:end]]
     if options.has("drop"):
-        half = encode(answer.events[len(lines)], options)
+        half = encode_event(answer.events[len(lines)], options)
         lines.append(half[: len(half) // 2])
     return b"".join(lines) + (encode_end(options) if end is None else b"")
 
 
-def rest_of(answer: Answer) -> bytes:
+def encode_rest(answer: PlannedAnswer) -> bytes:
     """Return the bytes of the stream that is resumed where another one broke."""
     place = answer.options.number("drop")
     missing = () if place is None else answer.events[place:]
-    return b"".join(encode(event, answer.options) for event in missing)
+    return b"".join(encode_event(event, answer.options) for event in missing)
 
 
 def main(directory: Path) -> None:
     """Write the files that changed, remove those that no scenario makes."""
     directory.mkdir(parents=True, exist_ok=True)
-    current = dict(transcripts())
+    current = dict(build_transcripts())
     for path in directory.rglob("*.sse"):
         if path.relative_to(directory).as_posix() not in current:
             path.unlink()

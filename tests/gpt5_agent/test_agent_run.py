@@ -16,11 +16,10 @@ from agent_sample import (
     metadata_of,
     question,
 )
-from gpt5_agent.asked import AgentAsked, AgentLimits, Persona
-from gpt5_agent.events import AgentEvent, NewMessage, SourceGiven
-from gpt5_agent.policy import build_system_instruction
-from gpt5_agent.presets import Preset
-from gpt5_agent.task import task_request
+from gpt5_agent.agent.policy import Preset, build_system_instruction
+from gpt5_agent.events import AgentEvent, ContextSource, NewMessage
+from gpt5_agent.request import AgentLimits, AgentRequest, Persona
+from gpt5_agent.shell.answers import build_task_request
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
 from openai_responses.loop.events import RunDone, Status
@@ -46,7 +45,7 @@ class Desk:
         self.tool = WeatherTool()
         self._to = {"endpoint": simulated(sim), "connections": connections}
 
-    def asked(self, said: str, **more: Any) -> AgentAsked:
+    def asked(self, said: str, **more: Any) -> AgentRequest:
         """A question with a tool of the agent's own, at medium effort."""
         usual: dict[str, Any] = {
             "settings": Settings(effort="medium", summary="auto"),
@@ -155,7 +154,7 @@ async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
     assert body["instructions"] == f"{policies}\n\n<context>\n{entry}\n</context>"
     assert body["input"][0]["content"] == [{"type": "input_text", "text": "Weather?"}]
     assert "temperature" not in body
-    assert [e.name for e in events if isinstance(e, SourceGiven)] == ["Context 1"]
+    assert [e.name for e in events if isinstance(e, ContextSource)] == ["Context 1"]
 
 
 async def test_temperature_of_a_guide_goes_where_the_model_takes_it(
@@ -281,7 +280,7 @@ async def test_task_is_a_short_request_without_tools(
     """No policies, no memory, no reasoning (R28)."""
     asked = desk.asked("Make a title.", body={"tools": [host_tool()], "stream": True})
 
-    request = task_request(asked, "title_generation")
+    request = build_task_request(asked, "title_generation")
     events = run(request, simulated(sim), connections, asked.limits)
     ended = [event async for event in events][-1]
 
@@ -292,7 +291,7 @@ async def test_task_is_a_short_request_without_tools(
     assert body["stream"] is False
     assert body["reasoning"] == {"effort": "minimal"}
     with pytest.raises(InvalidRequest):
-        task_request(replace(asked, messages=[]), "title_generation")
+        build_task_request(replace(asked, messages=[]), "title_generation")
 
 
 @pytest.mark.parametrize(
@@ -310,7 +309,7 @@ async def test_task_that_is_read_as_json_is_held_to_it(
     body = {"response_format": {"type": "json_object"}, "verbosity": "high"}
     asked = replace(desk.asked(said, body=body), model=model)
 
-    text = task_request(asked, "title_generation").text or {}
+    text = build_task_request(asked, "title_generation").text or {}
 
     assert text.get("format", {}).get("type") == form
     assert "verbosity" not in text

@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.bridge import BEAT, Bridge, BridgeClosed, Piece, Reading
+from gpt5_agent.shell.bridge import (
+    KEEPALIVE_CHUNK,
+    AnswerPiece,
+    AnswerReader,
+    AsyncBridge,
+    BridgeClosed,
+)
 
-LAST: Piece = {"error": "stopped"}
+LAST: AnswerPiece = {"error": "stopped"}
 
 
 class Work:
@@ -21,7 +27,9 @@ class Work:
         self.closed = threading.Event()
         self.at_ends = 0
 
-    async def pieces(self, *texts: str, then: str = "") -> AsyncGenerator[Piece, None]:
+    async def pieces(
+        self, *texts: str, then: str = ""
+    ) -> AsyncGenerator[AnswerPiece, None]:
         """Yield `texts`; then end, be silent, or raise."""
         try:
             self.begun.set()
@@ -34,7 +42,7 @@ class Work:
         finally:
             self.closed.set()
 
-    async def flood(self) -> AsyncGenerator[Piece, None]:
+    async def flood(self) -> AsyncGenerator[AnswerPiece, None]:
         """Yield without an end."""
         try:
             self.begun.set()
@@ -56,17 +64,17 @@ def work() -> Work:
 
 
 @pytest.fixture
-def bridge(work: Work) -> Iterator[Bridge]:
+def bridge(work: Work) -> Iterator[AsyncBridge]:
     """A bridge that beats fast."""
-    opened = Bridge(LAST, work.at_end, lease_seconds=120, beat_seconds=0.02)
+    opened = AsyncBridge(LAST, work.at_end, lease_seconds=120, beat_seconds=0.02)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def hasty(work: Work) -> Iterator[Bridge]:
+def hasty(work: Work) -> Iterator[AsyncBridge]:
     """A bridge that forgets a reader fast."""
-    opened = Bridge(LAST, work.at_end, lease_seconds=0.2, beat_seconds=0.02)
+    opened = AsyncBridge(LAST, work.at_end, lease_seconds=0.2, beat_seconds=0.02)
     yield opened
     opened.close()
 
@@ -76,81 +84,83 @@ def agents() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "agent"]
 
 
-def without_beats(reading: Reading) -> list[Piece]:
+def without_beats(reading: AnswerReader) -> list[AnswerPiece]:
     """All pieces of an answer."""
-    return [piece for piece in reading if piece != BEAT]
+    return [piece for piece in reading if piece != KEEPALIVE_CHUNK]
 
 
-def first_piece(reading: Reading) -> Piece:
+def first_piece(reading: AnswerReader) -> AnswerPiece:
     """The first one, however long a busy machine takes for it."""
-    return next(piece for piece in reading if piece != BEAT)
+    return next(piece for piece in reading if piece != KEEPALIVE_CHUNK)
 
 
-def test_pieces_arrive_in_order(bridge: Bridge, work: Work) -> None:
+def test_pieces_arrive_in_order(bridge: AsyncBridge, work: Work) -> None:
     """What the work yields is what the reader gets, then the end, again and again."""
-    reading = bridge.read(work.pieces("one", "two", "three"))
+    reading = bridge.stream(work.pieces("one", "two", "three"))
 
     assert without_beats(reading) == ["one", "two", "three"]
     assert list(reading) == []
     assert work.closed.is_set()
 
 
-def test_a_reading_is_no_generator(bridge: Bridge, work: Work) -> None:
+def test_a_reading_is_no_generator(bridge: AsyncBridge, work: Work) -> None:
     """The server puts an end of its own behind a generator."""
-    reading = bridge.read(work.pieces())
+    reading = bridge.stream(work.pieces())
 
     assert not hasattr(reading, "send")
     assert list(reading) == []
 
 
-def test_silence_beats(bridge: Bridge, work: Work) -> None:
+def test_silence_beats(bridge: AsyncBridge, work: Work) -> None:
     """A reader is never kept waiting for longer than a beat."""
-    reading = bridge.read(work.pieces("one", then="silence"))
+    reading = bridge.stream(work.pieces("one", then="silence"))
 
     assert first_piece(reading) == "one"
-    assert [next(reading) for _ in range(3)] == [BEAT] * 3
+    assert [next(reading) for _ in range(3)] == [KEEPALIVE_CHUNK] * 3
     assert not work.closed.is_set()
 
 
 @pytest.mark.parametrize("seen", [0, 1])
 def test_a_reader_who_left_ends_silent_work(
-    hasty: Bridge, work: Work, seen: int
+    hasty: AsyncBridge, work: Work, seen: int
 ) -> None:
     """Without a pull for the time of the lease it is cancelled, also without a first."""
-    reading = hasty.read(work.pieces("one", then="silence"))
+    reading = hasty.stream(work.pieces("one", then="silence"))
     for _ in range(seen):
         next(reading)
 
     assert work.closed.wait(60)
 
 
-def test_a_reader_who_left_ends_work_that_goes_on(hasty: Bridge, work: Work) -> None:
+def test_a_reader_who_left_ends_work_that_goes_on(
+    hasty: AsyncBridge, work: Work
+) -> None:
     """Pieces that nobody pulls do not renew the lease."""
-    next(hasty.read(work.flood()))
+    next(hasty.stream(work.flood()))
 
     assert work.closed.wait(60)
 
 
 def test_a_reader_who_stays_outlives_the_lease(work: Work) -> None:
     """A pull renews it, also one that waits for longer than it lasts."""
-    bridge = Bridge(LAST, work.at_end, lease_seconds=2.0, beat_seconds=2.3)
-    reading = bridge.read(work.pieces(then="silence"))
+    bridge = AsyncBridge(LAST, work.at_end, lease_seconds=2.0, beat_seconds=2.3)
+    reading = bridge.stream(work.pieces(then="silence"))
 
-    assert next(reading) == BEAT
+    assert next(reading) == KEEPALIVE_CHUNK
     assert not work.closed.is_set()
     bridge.close()
 
 
-def test_a_failure_ends_the_answer(bridge: Bridge, work: Work) -> None:
+def test_a_failure_ends_the_answer(bridge: AsyncBridge, work: Work) -> None:
     """Work that raises has told all that it will."""
-    reading = bridge.read(work.pieces("one", then="failure"))
+    reading = bridge.stream(work.pieces("one", then="failure"))
 
     assert without_beats(reading) == ["one"]
 
 
-def test_closing_tells_open_readers(bridge: Bridge, work: Work) -> None:
+def test_closing_tells_open_readers(bridge: AsyncBridge, work: Work) -> None:
     """An answer that is cut off by us says so; its work ends first."""
-    reading = bridge.read(work.pieces("one", then="silence"))
+    reading = bridge.stream(work.pieces("one", then="silence"))
     assert first_piece(reading) == "one"
 
     bridge.close()
@@ -162,9 +172,9 @@ def test_closing_tells_open_readers(bridge: Bridge, work: Work) -> None:
 def test_nothing_is_left_after_closing(work: Work) -> None:
     """The thread is gone, the last work was done once, a second close does nothing."""
     before = len(agents())
-    bridge = Bridge(LAST, work.at_end)
+    bridge = AsyncBridge(LAST, work.at_end)
     assert len(agents()) == before
-    bridge.read(work.pieces(then="silence"))
+    bridge.stream(work.pieces(then="silence"))
     assert len(agents()) == before + 1
 
     bridge.close()
@@ -176,31 +186,31 @@ def test_nothing_is_left_after_closing(work: Work) -> None:
 
 def test_an_unused_bridge_closes(work: Work) -> None:
     """A pipeline that nobody asked has no thread to end."""
-    Bridge(LAST, work.at_end).close()
+    AsyncBridge(LAST, work.at_end).close()
 
     assert work.at_ends == 0
 
 
-def test_work_after_closing_is_refused(bridge: Bridge, work: Work) -> None:
+def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:
     """A question that comes late starts no thread that nobody would end."""
     bridge.close()
 
     with pytest.raises(BridgeClosed):
-        bridge.read(work.pieces("one"))
+        bridge.stream(work.pieces("one"))
     assert not work.begun.is_set()
 
 
-def test_a_result_is_waited_for(bridge: Bridge) -> None:
+def test_a_result_is_waited_for(bridge: AsyncBridge) -> None:
     """Work without pieces hands over what it comes to."""
 
     async def answer() -> int:
         await asyncio.sleep(0)
         return 42
 
-    assert bridge.wait_for(answer()) == 42
+    assert bridge.run(answer()) == 42
 
 
-def test_closing_ends_a_wait(bridge: Bridge, work: Work) -> None:
+def test_closing_ends_a_wait(bridge: AsyncBridge, work: Work) -> None:
     """Who waits for a result is not left waiting."""
 
     async def forever() -> None:
@@ -208,7 +218,7 @@ def test_closing_ends_a_wait(bridge: Bridge, work: Work) -> None:
         await asyncio.Event().wait()
 
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(bridge.wait_for, forever())
+        waiting = threads.submit(bridge.run, forever())
         assert work.begun.wait(60)
         bridge.close()
         with pytest.raises(BridgeClosed):
@@ -217,16 +227,16 @@ def test_closing_ends_a_wait(bridge: Bridge, work: Work) -> None:
 
 def test_many_readers_share_one_thread(work: Work) -> None:
     """A hundred answers at once, each pulled by a thread of its own, stay apart."""
-    bridge = Bridge(LAST, work.at_end, lease_seconds=120)
+    bridge = AsyncBridge(LAST, work.at_end, lease_seconds=120)
     meet = threading.Barrier(100)
 
-    async def answer(number: int) -> AsyncGenerator[Piece, None]:
+    async def answer(number: int) -> AsyncGenerator[AnswerPiece, None]:
         for part in range(20):
             await asyncio.sleep(0)
             yield f"{number}/{part}"
 
     def read(number: int) -> list[Any]:
-        reading = bridge.read(answer(number))
+        reading = bridge.stream(answer(number))
         meet.wait(60)
         return without_beats(reading)
 

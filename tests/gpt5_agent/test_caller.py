@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.caller import CONTEXT_KEY, Caller, agent_context, read_caller
+from gpt5_agent.shell.settings import (
+    CONTEXT_KEY,
+    PipelineCaller,
+    read_caller,
+    read_inlet_context,
+)
 
 METADATA = {
     "chat_id": "c-1",
@@ -18,35 +23,35 @@ METADATA = {
 
 def test_the_inlet_keeps_what_the_pipe_needs() -> None:
     """The ids of chat, message and user; nothing else about the person."""
-    kept = agent_context({"model": "x", "metadata": METADATA})
+    kept = read_inlet_context({"model": "x", "metadata": METADATA})
 
     assert kept == {"chat_id": "c-1", "message_id": "m-1", "user_id": "u-1"}
 
 
 def test_the_pipe_reads_what_the_inlet_kept() -> None:
     """A chat that Open WebUI reads and stores itself."""
-    context = agent_context({"metadata": METADATA})
+    context = read_inlet_context({"metadata": METADATA})
 
     caller = read_caller({"model": "a.b", "stream": True, CONTEXT_KEY: context})
 
-    assert caller == Caller("a.b", "c-1", "m-1", "u-1", streams=True)
-    assert caller.host_reads
-    assert caller.can_be_asked
+    assert caller == PipelineCaller("a.b", "c-1", "m-1", "u-1", streams=True)
+    assert caller.is_host
+    assert caller.can_ask
 
 
 def test_nobody_is_asked_where_nothing_streams() -> None:
     """The host shows a card only for what it reads as it comes (R33)."""
-    context = agent_context({"metadata": METADATA})
+    context = read_inlet_context({"metadata": METADATA})
 
     caller = read_caller({"stream": False, CONTEXT_KEY: context})
 
-    assert caller.host_reads
-    assert not caller.can_be_asked
+    assert caller.is_host
+    assert not caller.can_ask
 
 
 def test_files_belong_to_a_user_in_a_chat() -> None:
     """Who knows the id of a chat alone has not its files; a plain client has none."""
-    context = agent_context({"metadata": METADATA})
+    context = read_inlet_context({"metadata": METADATA})
 
     assert read_caller({CONTEXT_KEY: context}).workspace == "u-1/c-1"
     assert read_caller({CONTEXT_KEY: {"user_id": "u-1"}}).workspace == ""
@@ -54,7 +59,7 @@ def test_files_belong_to_a_user_in_a_chat() -> None:
 
 def test_a_task_keeps_its_name() -> None:
     """So that it is answered without the loop (R28)."""
-    context = agent_context({"metadata": {**METADATA, "task": "title_generation"}})
+    context = read_inlet_context({"metadata": {**METADATA, "task": "title_generation"}})
 
     assert read_caller({CONTEXT_KEY: context}).task == "title_generation"
 
@@ -65,7 +70,7 @@ PLAIN: list[dict[str, Any]] = [
     {CONTEXT_KEY: "c-1"},
     {CONTEXT_KEY: {"chat_id": "c-1"}},
     {CONTEXT_KEY: {"message_id": "m-1"}},
-    {CONTEXT_KEY: agent_context({"metadata": None})},
+    {CONTEXT_KEY: read_inlet_context({"metadata": None})},
     {"metadata": METADATA},
 ]
 
@@ -73,4 +78,4 @@ PLAIN: list[dict[str, Any]] = [
 @pytest.mark.parametrize("body", PLAIN, ids=repr)
 def test_without_both_ids_a_plain_client_reads(body: dict[str, Any]) -> None:
     """Also where somebody sends nonsense in the inlet's place."""
-    assert not read_caller(body).host_reads
+    assert not read_caller(body).is_host

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.context import context_text, read_context
-from gpt5_agent.events import SourceGiven
+from gpt5_agent.agent.memory import format_context, read_context
+from gpt5_agent.events import ContextSource
 
 RETRIEVED = {
     "content": "It froze in 1963.",
@@ -21,38 +21,40 @@ RETRIEVED = {
         ("", []),
         ([], []),
         ([None, " "], []),
-        ("Plain.", [SourceGiven("Context 1", "Plain.")]),
+        ("Plain.", [ContextSource("Context 1", "Plain.")]),
         (
             RETRIEVED,
-            [SourceGiven("Chronicle", "It froze in 1963.", "http://a.b/c")],
+            [ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")],
         ),
         (
             [RETRIEVED, "Plain.", dict(RETRIEVED)],
             [
-                SourceGiven("Chronicle", "It froze in 1963.", "http://a.b/c"),
-                SourceGiven("Context 2", "Plain."),
+                ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c"),
+                ContextSource("Context 2", "Plain."),
             ],
         ),
         (
             [{"metadata": {"source": "a.pdf"}, "text": "A."}],
-            [SourceGiven("a.pdf", "A.")],
+            [ContextSource("a.pdf", "A.")],
         ),
-        ({"a": 1}, [SourceGiven("Context 1", '{"a": 1}')]),
-        ([7], [SourceGiven("Context 1", "7")]),
-        ({"title": 3, "content": "A."}, [SourceGiven("Context 1", "A.")]),
+        ({"a": 1}, [ContextSource("Context 1", '{"a": 1}')]),
+        ([7], [ContextSource("Context 1", "7")]),
+        ({"title": 3, "content": "A."}, [ContextSource("Context 1", "A.")]),
     ],
 )
-def test_entries_are_read_once_each(context: Any, expected: list[SourceGiven]) -> None:
+def test_entries_are_read_once_each(
+    context: Any, expected: list[ContextSource]
+) -> None:
     """In the forms that retrievers use."""
     assert read_context(context) == expected
 
 
 def test_model_reads_the_entries_by_their_names() -> None:
     """Nothing is said of nothing."""
-    text = context_text(read_context([RETRIEVED, "Plain."]))
+    text = format_context(read_context([RETRIEVED, "Plain."]))
 
     assert text == (
         '<context>\n<entry name="Chronicle">\nIt froze in 1963.\n</entry>\n'
         '<entry name="Context 2">\nPlain.\n</entry>\n</context>'
     )
-    assert context_text([]) == ""
+    assert format_context([]) == ""

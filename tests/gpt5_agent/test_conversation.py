@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpt5_agent.conversation import run_conversation
+from gpt5_agent.terminal.conversation import run_conversation
 
 WRONG: list[tuple[tuple[str, ...], str]] = [
     ((), "no API key"),

@@ -17,10 +17,10 @@ from agent_sample import (
     question,
     states,
 )
-from gpt5_agent.asked import AgentLimits, OwnTools, Persona
+from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
-from gpt5_agent.guard import REPEATED
-from gpt5_agent.preparation import prepare_agent
+from gpt5_agent.request import AgentLimits, OwnToolSettings, Persona
+from gpt5_agent.tools.guard import TOOL_REPEATED_TEXT
 from host_chat import HostChat
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
@@ -55,7 +55,7 @@ def chat_of(
     """A chat whose model gives these answers."""
     held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
     rules = read_rules(more.pop("rules", ""))
-    own = OwnTools(tools=tools, approver=Approver(rules), asks_in_chat=True)
+    own = OwnToolSettings(tools=tools, approver=Approver(rules), asks_in_chat=True)
     asked = question(own=own, **{"body": BODY, **more})
     return HostChat(host, asked, ScriptedProvider(*answers), **held)
 
@@ -223,7 +223,7 @@ def test_r21_failures_of_the_host_s_tools_are_rebuilt(
     events = run_skipping(chat.say("Weather?"))
 
     assert len(chat.ran) == 2
-    assert REPEATED in answered(events)
+    assert TOOL_REPEATED_TEXT in answered(events)
 
 
 @pytest.mark.parametrize("fine", ["Error: tool call rejected by user.", '{"a": 1}'])
@@ -265,7 +265,7 @@ def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
     events = run_skipping(chat.say("Weather?"))
 
     assert len(tool.called) == 1
-    assert answered(events)[-1] == REPEATED
+    assert answered(events)[-1] == TOOL_REPEATED_TEXT
 
 
 def test_call_that_the_guard_refuses_is_never_delegated(
@@ -430,8 +430,8 @@ def test_style_does_not_change_inside_a_chat(host_functions: HostFunctions) -> N
     messages = [*chat.messages, *host_functions.convert(chat.output)]
     later = [*messages, {"role": "user", "content": "And now?"}]
 
-    same = prepare_agent(replace(chat.asked, model="gpt-6-luna", messages=later))
-    new = prepare_agent(replace(chat.asked, model="gpt-6-luna", messages=later[-1:]))
+    same = prepare_run(replace(chat.asked, model="gpt-6-luna", messages=later))
+    new = prepare_run(replace(chat.asked, model="gpt-6-luna", messages=later[-1:]))
 
     assert (same.style, new.style) == ("full", "lean")
 
@@ -608,7 +608,9 @@ def test_without_a_page_to_ask_the_answer_is_no(host_functions: HostFunctions) -
     """A plain client shows no card."""
     tool = WeatherTool("ask_weather")
     chat = asking(host_functions, looking(1, "ask_weather"), [SAID], tools=[tool])
-    chat.asked = replace(chat.asked, own=replace(chat.asked.own, asks_in_chat=False))
+    chat.asked = replace(
+        chat.asked, own_tools=replace(chat.asked.own_tools, asks_in_chat=False)
+    )
 
     events = run_skipping(chat.say("Weather?"))
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpt5_agent.files import LARGEST_FILE, read_tool_file
+from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES, read_tool_file
 from openai_responses.errors import InvalidRequest
 
 
@@ -84,8 +84,8 @@ def test_r23_without_a_root_nothing_is_read(unset: str, root: Path) -> None:
 
 def test_r23_file_over_5_mb_is_refused(root: Path) -> None:
     """One of exactly that size is read."""
-    (root / "fits").write_bytes(bytes(LARGEST_FILE))
-    (root / "larger").write_bytes(bytes(LARGEST_FILE + 1))
+    (root / "fits").write_bytes(bytes(MAX_TOOL_FILE_BYTES))
+    (root / "larger").write_bytes(bytes(MAX_TOOL_FILE_BYTES + 1))
 
     assert len(read_tool_file("/files/fits", str(root))) == 5 * 1024 * 1024
     with pytest.raises(InvalidRequest, match="larger than 5 MB"):
@@ -96,7 +96,7 @@ def test_r23_file_that_grows_is_measured_by_reading(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it said of its size is not believed."""
-    (root / "grown").write_bytes(bytes(LARGEST_FILE + 1))
+    (root / "grown").write_bytes(bytes(MAX_TOOL_FILE_BYTES + 1))
     monkeypatch.setattr("os.fstat", lambda _: SimpleNamespace(st_size=0))
 
     with pytest.raises(InvalidRequest, match="larger than 5 MB"):

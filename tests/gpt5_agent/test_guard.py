@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.guard import FAILED, REPEATED, Guard, GuardedTools
+from gpt5_agent.tools.guard import (
+    TOOL_FAILED_TEXT,
+    TOOL_REPEATED_TEXT,
+    CallGuard,
+    GuardedTools,
+)
 from openai_responses.items import Item
 from openai_responses.loop.tools import CallLimits, ToolResult, Toolset
 from skipping_loop import run_skipping
@@ -47,7 +52,7 @@ def schemas(name: str) -> Mapping[str, Any] | None:
 def refusal(arguments: object, name: str = "get_weather", **more: Any) -> str | None:
     """What a call with these arguments is answered with."""
     call = calling(name, **more)
-    return Guard(schemas).refusal({**call, "arguments": arguments})
+    return CallGuard(schemas).refusal({**call, "arguments": arguments})
 
 
 def painted(**arguments: object) -> str | None:
@@ -116,7 +121,7 @@ def test_custom_call_has_an_input() -> None:
     """It is no JSON."""
     call = {"type": "custom_tool_call", "call_id": "1", "name": "paint", "input": "{"}
 
-    assert Guard(schemas).refusal(call) is None
+    assert CallGuard(schemas).refusal(call) is None
 
 
 # ------------------------------------------------------------------ failures
@@ -147,7 +152,7 @@ class Bench:
             failing=failing,
         )
         self.logged: list[str] = []
-        self.guard = Guard(self.inner.parameters)
+        self.guard = CallGuard(self.inner.parameters)
         tools = GuardedTools(self.inner, self.guard, self.logged.append)
         self.toolset = Toolset(tools, limits=CallLimits(**limits))
 
@@ -170,8 +175,8 @@ def test_r20_whatever_is_raised_is_one_sentence(name: str) -> None:
 
     answer = run_skipping(bench.answer(calling(name)))
 
-    assert (answer.output, answer.failed) == (FAILED, True)
-    assert FAILED == "tool invoke error: failed to execute tool"
+    assert (answer.output, answer.failed) == (TOOL_FAILED_TEXT, True)
+    assert TOOL_FAILED_TEXT == "tool invoke error: failed to execute tool"
     assert CANARY in bench.logged[0]
 
 
@@ -193,11 +198,11 @@ def test_r21_call_that_failed_is_not_made_again(name: str) -> None:
 
     first, again, other = run_skipping(work())
 
-    assert again.output == REPEATED
-    assert REPEATED == (
+    assert again.output == TOOL_REPEATED_TEXT
+    assert TOOL_REPEATED_TEXT == (
         "tool invoke error: repeated failure detected; skipped duplicate call"
     )
-    assert REPEATED not in (first.output, other.output)
+    assert TOOL_REPEATED_TEXT not in (first.output, other.output)
     assert len(bench.inner.called) == 2
 
 
@@ -210,7 +215,7 @@ def test_r21_null_that_stands_for_nothing_makes_no_difference() -> None:
 
     bench = Bench()
 
-    assert run_skipping(work()).output == REPEATED
+    assert run_skipping(work()).output == TOOL_REPEATED_TEXT
 
 
 def test_r21_call_that_succeeded_may_be_made_again() -> None:
@@ -239,7 +244,10 @@ def test_r21_same_calls_side_by_side_are_made_one_after_the_failure_of_the_other
 
     answers = run_skipping(answers_of(calls, bench.toolset))
 
-    assert [answer.output for answer in answers] == [FAILED, REPEATED]
+    assert [answer.output for answer in answers] == [
+        TOOL_FAILED_TEXT,
+        TOOL_REPEATED_TEXT,
+    ]
 
 
 def test_stop_passes_through() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gpt5_agent.listeners import HttpListener, StdinListener
 from gpt5_agent.ports import Listener
+from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from upstream import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

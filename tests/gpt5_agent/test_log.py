@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from gpt5_agent.log import AgentLog
+from gpt5_agent.shell.log import AgentLog
 
 
 def test_a_line_stands_behind_its_id(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.memory import WINDOW_TURNS, begins_turn, remembered
+from gpt5_agent.agent.memory import (
+    DEFAULT_WINDOW_TURNS,
+    apply_memory_policy,
+    is_turn_start,
+)
 from openai_responses.errors import InvalidRequest
 
 Json = dict[str, Any]
@@ -31,14 +35,14 @@ def chat(turns: int) -> list[Json]:
 @pytest.mark.parametrize("policy", ["", "all", " all "])
 def test_everything_is_remembered_unless_a_policy_says_otherwise(policy: str) -> None:
     """Nothing is told."""
-    left = remembered(chat(40), policy)
+    left = apply_memory_policy(chat(40), policy)
 
     assert (left.messages, left.note) == (chat(40), "")
 
 
 def test_window_drops_whole_turns_and_says_what_that_costs() -> None:
     """The first message after the system's is one of the user."""
-    left = remembered(chat(5), "sliding-window:2")
+    left = apply_memory_policy(chat(5), "sliding-window:2")
 
     assert left.messages == [SYSTEM, *chat(5)[1 + 3 * 4 :]]
     assert "3 earlier turns were left out" in left.note
@@ -48,12 +52,12 @@ def test_window_drops_whole_turns_and_says_what_that_costs() -> None:
 
 def test_window_that_is_not_full_drops_nothing() -> None:
     """A window without a number has ten turns."""
-    full = remembered(chat(WINDOW_TURNS), "sliding-window")
-    over = remembered(chat(WINDOW_TURNS + 1), "sliding-window")
+    full = apply_memory_policy(chat(DEFAULT_WINDOW_TURNS), "sliding-window")
+    over = apply_memory_policy(chat(DEFAULT_WINDOW_TURNS + 1), "sliding-window")
 
-    assert (full.messages, full.note) == (chat(WINDOW_TURNS), "")
+    assert (full.messages, full.note) == (chat(DEFAULT_WINDOW_TURNS), "")
     assert "1 earlier turn was left out" in over.note
-    assert len(over.messages) == len(chat(WINDOW_TURNS))
+    assert len(over.messages) == len(chat(DEFAULT_WINDOW_TURNS))
 
 
 def test_pictures_of_a_tool_begin_no_turn() -> None:
@@ -67,7 +71,7 @@ def test_pictures_of_a_tool_begin_no_turn() -> None:
     asked, called, returned, answered = turn(0)
     messages = [asked, called, returned, pictures, answered, pictures]
 
-    starts = [place for place in range(6) if begins_turn(messages, place)]
+    starts = [place for place in range(6) if is_turn_start(messages, place)]
 
     assert starts == [0, 5]
 
@@ -75,11 +79,11 @@ def test_pictures_of_a_tool_begin_no_turn() -> None:
 def test_vector_db_is_refused_by_a_sentence() -> None:
     """It says what to do instead."""
     with pytest.raises(InvalidRequest, match=r"vector-db.*choose sliding-window"):
-        remembered(chat(1), "vector-db")
+        apply_memory_policy(chat(1), "vector-db")
 
 
 @pytest.mark.parametrize("policy", ["sliding-window:0", "sliding-window:x", "forget"])
 def test_unknown_policy_is_refused(policy: str) -> None:
     """A window of nothing is none."""
     with pytest.raises(InvalidRequest, match="memory policy that there is not"):
-        remembered(chat(1), policy)
+        apply_memory_policy(chat(1), policy)

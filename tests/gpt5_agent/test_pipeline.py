@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 
 from agent_sample import host_tool
-from gpt5_agent.bridge import BEAT
 from gpt5_agent.pipeline import Pipeline
+from gpt5_agent.shell.bridge import KEEPALIVE_CHUNK
 from simulator import Simulator
 from upstream import free_port
 
@@ -80,7 +80,7 @@ async def pieces(
     """All that a stream yields, beats left out."""
     answer = await asked(pipeline, said(text), metadata, **more)
     pulled = await asyncio.to_thread(list, answer)
-    return [piece for piece in pulled if piece != BEAT]
+    return [piece for piece in pulled if piece != KEEPALIVE_CHUNK]
 
 
 async def result(

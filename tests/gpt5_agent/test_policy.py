@@ -4,22 +4,22 @@ import json
 
 import pytest
 
-from gpt5_agent.policy import (
-    NO_INSTRUCTION,
-    TAGS,
-    PolicyStyle,
+from gpt5_agent.agent.policy import (
+    DEFAULT_INSTRUCTION,
+    POLICY_TAGS,
     build_system_instruction,
-    settled_style,
+    choose_style,
 )
+from gpt5_agent.request import PolicyStyle
 
-KEYS = (*TAGS, "extra_policy")
+KEYS = (*POLICY_TAGS, "extra_policy")
 
 
 def blocks_of(text: str) -> dict[str, str]:
     """What stands inside each tag."""
     return {
         key: text.split(f"<{tag}>\n")[1].split(f"\n</{tag}>", maxsplit=1)[0]
-        for key, tag in TAGS.items()
+        for key, tag in POLICY_TAGS.items()
     }
 
 
@@ -32,12 +32,12 @@ def test_r1_instruction_comes_first_then_the_blocks_in_order_then_the_extra() ->
     """Blocks are apart by a blank line."""
     text = build_system_instruction("Be brief.", '{"extra_policy": "Use lists."}')
 
-    tags = [f"<{tag}>" for tag in TAGS.values()]
+    tags = [f"<{tag}>" for tag in POLICY_TAGS.values()]
     places = places_of(text, "Be brief.", *tags, "Use lists.")
     assert places == sorted(places)
     assert text.startswith("Be brief.\n\n<persistence>\n")
     assert text.endswith("</tool_preamble>\n\nUse lists.")
-    assert list(TAGS.values()) == [
+    assert list(POLICY_TAGS.values()) == [
         "persistence",
         "context_gathering",
         "uncertainty_and_ambiguity",
@@ -50,8 +50,8 @@ def test_r1_empty_instruction_has_a_stand_in(empty: str) -> None:
     """There is always a first sentence."""
     text = build_system_instruction(empty)
 
-    assert text.startswith(f"{NO_INSTRUCTION}\n\n<persistence>")
-    assert NO_INSTRUCTION == "You are a helpful GPT-5 agent."
+    assert text.startswith(f"{DEFAULT_INSTRUCTION}\n\n<persistence>")
+    assert DEFAULT_INSTRUCTION == "You are a helpful GPT-5 agent."
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_r3_text_that_is_no_json_object_is_added_verbatim(plain: str) -> None:
     assert build_system_instruction("A.", plain) == f"{default}\n\n{plain}"
 
 
-@pytest.mark.parametrize("key", list(TAGS))
+@pytest.mark.parametrize("key", list(POLICY_TAGS))
 def test_r4_json_object_replaces_only_what_it_names(key: str) -> None:
     """The tag is put around it."""
     before = blocks_of(build_system_instruction("A."))
@@ -92,7 +92,7 @@ def test_r4_json_object_replaces_only_what_it_names(key: str) -> None:
     assert after == {**before, key: "- Own."}
 
 
-@pytest.mark.parametrize(("key", "tag"), TAGS.items())
+@pytest.mark.parametrize(("key", "tag"), POLICY_TAGS.items())
 def test_r4_block_with_its_own_tag_is_not_wrapped_again(key: str, tag: str) -> None:
     """A tag at one end alone is no tag around it."""
     whole = f"<{tag}>\n- Own.\n</{tag}>"
@@ -160,4 +160,4 @@ def test_auto_style_depends_on_the_family_alone(
     style: PolicyStyle, family: str, expected: str
 ) -> None:
     """So it stays the same as long as the model does."""
-    assert settled_style(style, family) == expected
+    assert choose_style(style, family) == expected

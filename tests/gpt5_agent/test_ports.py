@@ -14,22 +14,28 @@ import pytest
 from aiohttp import web
 
 from agent_sample import ScriptedProvider, calls, question
+from gpt5_agent.agent.policy import find_preset
+from gpt5_agent.agent.provider import ProviderConfig, ResponsesProvider
 from gpt5_agent.events import (
     AgentEvent,
+    AgentState,
     NewMessage,
     ReadyForInput,
-    State,
     StateChanged,
     ToolCallRequested,
 )
-from gpt5_agent.own_tools import PortTools
-from gpt5_agent.ports import AgentContext, Generation, Guide, Provider, Tool
-from gpt5_agent.presets import find_guide
-from gpt5_agent.provider import ProviderConfig, ResponsesProvider
-from gpt5_agent.reporting import report
-from gpt5_agent.session import Session
-from gpt5_agent.terminal import Terminal
-from gpt5_agent.views import HostView
+from gpt5_agent.ports import (
+    AgentContext,
+    Guide,
+    ModelAnswer,
+    Provider,
+    Tool,
+    notify_interface,
+)
+from gpt5_agent.shell.views import HostRenderer
+from gpt5_agent.terminal.interface import Terminal
+from gpt5_agent.terminal.session import Session
+from gpt5_agent.tools.execution import OwnTools
 from mcp_fake import FakeMcp, result
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
@@ -39,7 +45,7 @@ from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from run_sample import message, reasoning
 from simulator import Simulator
-from toolbox.tool_servers import NamedServers, ToolServers
+from toolbox.tool_servers import ToolServers, ToolServerSettings
 from upstream import Upstream
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -54,7 +60,7 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 def told_by_host(event: AgentEvent) -> str:
     """What Open WebUI is told."""
-    host = HostView(lambda: 0.0, True, Origin("gpt-5", "here"))
+    host = HostRenderer(lambda: 0.0, True, Origin("gpt-5", "here"))
     return json.dumps(list(host.show(event)))
 
 
@@ -62,7 +68,7 @@ def told_by_terminal(event: AgentEvent) -> str:
     """What stands on the screen."""
     written: list[str] = []
     terminal = Terminal(written.append, emits_thoughts=True)
-    report(event, terminal)
+    notify_interface(event, terminal)
     terminal.show(event)
     return "".join(written)
 
@@ -71,7 +77,7 @@ REQUEST = ToolCallRequested("delete_it", {"n": 7}, "c-1", {"reason": "It can har
 TELLING: list[tuple[AgentEvent, tuple[str, ...]]] = [
     (NewMessage("It rains."), ("It rains.",)),
     (REQUEST, ("delete_it", "It can harm.", "n", "7")),
-    *((StateChanged(state), (state,)) for state in get_args(State)),
+    *((StateChanged(state), (state,)) for state in get_args(AgentState)),
 ]
 
 
@@ -125,9 +131,11 @@ async def openapi_tool() -> AsyncIterator[Tool]:
 async def lent(upstream: Upstream, kind: str) -> AsyncIterator[Tool]:
     """The one tool of a server."""
     text = json.dumps({"server_label": "own", "server_url": upstream.base_url})
-    named = NamedServers(text) if kind == "mcp" else NamedServers(openapi=text)
+    named = (
+        ToolServerSettings(text) if kind == "mcp" else ToolServerSettings(openapi=text)
+    )
     servers = ToolServers()
-    async with servers.lend(named) as found:
+    async with servers.open_tools(named) as found:
         [tool] = found.tools
         yield tool
     await servers.close()
@@ -140,7 +148,7 @@ MakeTool = Callable[[], AbstractAsyncContextManager[Tool]]
 async def test_tool_is_described_run_and_may_fail(make: MakeTool) -> None:
     """As the agent runs it: the model gets a text either way."""
     async with make() as tool:
-        tools = PortTools([tool], "")
+        tools = OwnTools([tool], "")
         fine = await tools.call(tool.name, {"city": "Bern"})
         wrong = await tools.call(tool.name, {"city": "Nowhere"})
 
@@ -194,7 +202,7 @@ async def test_provider_calls_then_answers(make: MakeProvider) -> None:
         output = {"type": "function_call_output", "call_id": call["call_id"]}
         replay_output = [
             {k: v for k, v in item.items() if k not in ("id", "status")}
-            for item in called.ended.output
+            for item in called.run_end.output
         ]
         history = [asked, *replay_output, {**output, "output": "Rain."}]
         said = await generation(provider, history, [])
@@ -204,16 +212,16 @@ async def test_provider_calls_then_answers(make: MakeProvider) -> None:
     assert said.is_final
     assert said.tool_calls == ()
     assert said.text_content
-    assert not said.ended.ending.is_failure
+    assert not said.run_end.ending.is_failure
 
 
 async def generation(
     provider: Provider, history: list[Item], tools: list[Item]
-) -> Generation:
+) -> ModelAnswer:
     """What an answer came to; nothing comes after it."""
     *events, last = [event async for event in provider.generate(history, tools)]
-    assert isinstance(last, Generation)
-    assert not any(isinstance(event, Generation) for event in events)
+    assert isinstance(last, ModelAnswer)
+    assert not any(isinstance(event, ModelAnswer) for event in events)
     return last
 
 
@@ -251,7 +259,7 @@ async def test_guide_says_who_the_agent_is(kind: str, tmp_path: Path) -> None:
     if kind == "file":
         (tmp_path / "researcher.json").write_text(json.dumps(own), "utf-8")
 
-    guide: Guide | None = find_guide("researcher", str(tmp_path))
+    guide: Guide | None = find_preset("researcher", str(tmp_path))
 
     assert guide is not None
     assert guide.system_prompt.startswith("You find things out.")

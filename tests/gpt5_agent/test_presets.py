@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gpt5_agent.memory import memory_items, remembered
+from gpt5_agent.agent.memory import apply_memory_policy, build_memory_items
+from gpt5_agent.agent.policy import PRESETS, Preset, find_preset
 from gpt5_agent.ports import Guide
-from gpt5_agent.presets import PRESETS, Preset, find_guide
 from openai_responses.errors import InvalidRequest
 
 MEMBERS = {
@@ -28,7 +28,7 @@ def built_in(_: Path) -> Guide:
 def read_from_a_file(folder: Path) -> Guide:
     """The same, as an administrator writes it."""
     (folder / "sailor.json").write_text(json.dumps(MEMBERS), "utf-8")
-    guide = find_guide("sailor", str(folder))
+    guide = find_preset("sailor", str(folder))
     assert guide
     return guide
 
@@ -44,7 +44,7 @@ def test_every_guide_has_the_members_of_the_seed(make: object, tmp_path: Path) -
     assert guide.temperature == 0.5
     assert guide.memory_policy == "sliding-window:2"
     assert tuple(guide.initial_memories) == ("The boat is red.", "It leaks.")
-    [item] = memory_items(guide)
+    [item] = build_memory_items(guide)
     assert item["role"] == "developer"
     assert "- The boat is red.\n- It leaks." in item["content"][0]["text"]
 
@@ -53,7 +53,7 @@ def test_names_of_python_are_understood_too(tmp_path: Path) -> None:
     """What may be left out is nothing."""
     (tmp_path / "plain.json").write_text('{"system_prompt": "Plain."}', "utf-8")
 
-    guide = find_guide(" plain ", str(tmp_path))
+    guide = find_preset(" plain ", str(tmp_path))
 
     assert guide
     assert (guide.system_prompt, guide.temperature, guide.memory_policy) == (
@@ -61,24 +61,24 @@ def test_names_of_python_are_understood_too(tmp_path: Path) -> None:
         None,
         "",
     )
-    assert memory_items(guide) == []
+    assert build_memory_items(guide) == []
 
 
 @pytest.mark.parametrize("name", list(PRESETS))
 def test_built_in_guides_can_be_used(name: str) -> None:
     """Their memory policies exist."""
-    guide = find_guide(name)
+    guide = find_preset(name)
 
     assert guide
     assert guide.system_prompt
-    assert remembered([], guide.memory_policy).messages == []
+    assert apply_memory_policy([], guide.memory_policy).messages == []
 
 
 def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
     """Other names are still there."""
     (tmp_path / "engineer.json").write_text('{"systemPrompt": "Own."}', "utf-8")
 
-    own, other = find_guide("engineer", str(tmp_path)), find_guide("researcher")
+    own, other = find_preset("engineer", str(tmp_path)), find_preset("researcher")
 
     assert own
     assert own.system_prompt == "Own."
@@ -88,7 +88,7 @@ def test_file_wins_over_what_is_built_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "  "])
 def test_no_name_is_no_guide(name: str, tmp_path: Path) -> None:
     """Nothing is looked for."""
-    assert find_guide(name, str(tmp_path)) is None
+    assert find_preset(name, str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_file_that_is_no_guide_is_refused_by_a_sentence(
     (tmp_path / "broken.json").write_text(text, "utf-8")
 
     with pytest.raises(InvalidRequest) as refused:
-        find_guide("broken", str(tmp_path))
+        find_preset("broken", str(tmp_path))
 
     assert "The preset broken cannot be read as a preset." in str(refused.value)
     assert "secret" not in str(refused.value)
@@ -126,4 +126,4 @@ def test_only_files_of_the_folder_are_read(name: str, tmp_path: Path) -> None:
     (folder / "link.json").symlink_to(tmp_path / "outside.json")
 
     with pytest.raises(InvalidRequest, match="is neither a file of PRESETS_DIR"):
-        find_guide(name, str(folder))
+        find_preset(name, str(folder))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent_sample import CITY, ScriptedProvider
-from gpt5_agent.ports import Generation, Provider
-from gpt5_agent.provider import ProviderConfig, ResponsesProvider
+from gpt5_agent.agent.provider import ProviderConfig, ResponsesProvider
+from gpt5_agent.ports import ModelAnswer, Provider
 from openai_responses.items import Item
 from openai_responses.loop.events import Grew, ResponseDone, RunEvent
 from openai_responses.requests.build import ResponsesRequest
@@ -48,15 +48,17 @@ def asking(said: str) -> list[Item]:
     return [{"role": "user", "content": said}]
 
 
-async def generated(provider: Provider, said: str) -> tuple[list[RunEvent], Generation]:
+async def generated(
+    provider: Provider, said: str
+) -> tuple[list[RunEvent], ModelAnswer]:
     """What happened, and what it came to."""
     found: list[Any] = []
     events = provider.generate(asking(said), [FUNCTION])
     async with aclosing(events):
         found = [event async for event in events]
     *before, last = found
-    assert isinstance(last, Generation)
-    assert not any(isinstance(event, Generation) for event in before)
+    assert isinstance(last, ModelAnswer)
+    assert not any(isinstance(event, ModelAnswer) for event in before)
     return before, last
 
 
@@ -72,7 +74,7 @@ async def test_final_answer_is_a_text(
     assert last.is_final
     assert last.tool_calls == ()
     assert last.text_content == grown.strip() != ""
-    assert last.ended.usage
+    assert last.run_end.usage
     assert any(isinstance(event, ResponseDone) for event in events)
 
 
@@ -86,4 +88,4 @@ async def test_answer_that_asks_for_tools_is_not_final(
     assert not last.is_final
     [asked] = last.tool_calls
     assert (asked["name"], asked["arguments"]) == ("get_weather", '{"city":"Zürich"}')
-    assert last.ended.ending.kind == "completed"
+    assert last.run_end.ending.kind == "completed"

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.own_tools import PortTools, tool_spec
-from gpt5_agent.results import IMAGE_SENT, tool_answer
+from gpt5_agent.tools.execution import (
+    IMAGE_SENT_TEXT,
+    OwnTools,
+    build_own_result,
+    describe_tool,
+)
 from openai_responses.errors import InvalidRequest
 from openai_responses.loop.tools import ToolResult
 from skipping_loop import run_skipping
@@ -24,7 +28,7 @@ def no_file(_: str) -> bytes:
 
 def answer(result: object) -> ToolResult:
     """What is made of a result."""
-    return tool_answer(result, no_file)
+    return build_own_result(result, no_file)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +103,8 @@ def test_r24_pictures_are_shown_and_told_of(part: Json, url: str | None) -> None
     """The model knows that there is one; the page gets it."""
     shown = url or part["url"]
 
-    assert answer([part]) == ToolResult(IMAGE_SENT, card={"images": [shown]})
-    assert IMAGE_SENT == (
+    assert answer([part]) == ToolResult(IMAGE_SENT_TEXT, card={"images": [shown]})
+    assert IMAGE_SENT_TEXT == (
         "image generated and sent to user. Tell user to review it now."
     )
 
@@ -198,7 +202,7 @@ def test_every_tool_of_the_port_is_called_by_its_name(
     """What it returns becomes an answer, files of the folder included."""
     (tmp_path / "a.txt").write_bytes(b"rain")
     tool = make()
-    tools = PortTools([tool], str(tmp_path))
+    tools = OwnTools([tool], str(tmp_path))
     name = tool.name
 
     async def work() -> list[ToolResult]:
@@ -219,7 +223,7 @@ def test_every_tool_of_the_port_is_called_by_its_name(
     assert refused == ToolResult(
         "tool invoke error: there is no such file below /files", failed=True
     )
-    assert tool_spec(tool) == {
+    assert describe_tool(tool) == {
         "name": "weather report",
         "description": "Say how the weather is.",
         "parameters": CITY,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gpt5_agent.sealing import (
-    SEALED,
-    revealed,
-    sealed,
-    sealed_servers,
-    sealed_values,
+from gpt5_agent.shell.sealing import (
+    SEALED_PREFIX,
+    reveal_secret,
+    seal_secret,
+    seal_servers,
+    seal_values,
 )
 from openai_responses.errors import InvalidRequest
 
@@ -29,49 +29,49 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("secret", ["short", SECRET, "Schlüssel 🗝", "x" * 5000])
 def test_a_sealed_secret_comes_back(secret: str) -> None:
     """It cannot be read where it is shown, and is whole where it is used."""
-    shown = sealed(f" {secret}\n")
+    shown = seal_secret(f" {secret}\n")
 
-    assert shown.startswith(SEALED)
+    assert shown.startswith(SEALED_PREFIX)
     assert secret not in shown
-    assert revealed(shown, "API_KEY") == secret
+    assert reveal_secret(shown, "API_KEY") == secret
 
 
 @pytest.mark.parametrize("kept", ["", "env:NAME", "file:/run/key", "sealed:gAAA"])
 def test_a_reference_stays_as_it_is(kept: str) -> None:
     """Saving the valves again changes nothing."""
-    assert sealed(f" {kept} ") == kept
+    assert seal_secret(f" {kept} ") == kept
 
 
 def test_the_key_is_the_owners_alone(folder: Path) -> None:
     """It is made once, beside the pipelines, where the loader does not look."""
-    first = sealed(SECRET)
-    second = sealed(SECRET)
+    first = seal_secret(SECRET)
+    second = seal_secret(SECRET)
 
     (key,) = folder.iterdir()
     assert key.suffix != ".py"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert first != second
-    assert revealed(first, "API_KEY") == revealed(second, "API_KEY") == SECRET
+    assert reveal_secret(first, "API_KEY") == reveal_secret(second, "API_KEY") == SECRET
 
 
 def test_a_variable_is_read_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the environment holds then counts."""
     monkeypatch.setenv("KEY_OF_A_TEST", f"{SECRET}\n")
 
-    assert revealed("env: KEY_OF_A_TEST", "API_KEY") == SECRET
+    assert reveal_secret("env: KEY_OF_A_TEST", "API_KEY") == SECRET
 
 
 def test_a_file_is_read_when_it_is_needed(folder: Path) -> None:
     """As container platforms mount secrets, with a line break at the end."""
     (folder / "key.txt").write_text(f"{SECRET}\n")
 
-    assert revealed(f"file:{folder}/key.txt", "API_KEY") == SECRET
+    assert reveal_secret(f"file:{folder}/key.txt", "API_KEY") == SECRET
 
 
 def test_a_plain_text_is_itself() -> None:
     """Nothing that is empty or was never sealed is refused."""
-    assert revealed("", "API_KEY") == ""
-    assert revealed(SECRET, "API_KEY") == SECRET
+    assert reveal_secret("", "API_KEY") == ""
+    assert reveal_secret(SECRET, "API_KEY") == SECRET
 
 
 UNREADABLE = {
@@ -88,10 +88,10 @@ UNREADABLE = {
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_what_cannot_be_read_is_refused(case: str) -> None:
     """The sentence names the valve and the way out, and nothing of the value."""
-    sealed("so that there is a key")
+    seal_secret("so that there is a key")
 
     with pytest.raises(InvalidRequest) as refused:
-        revealed(UNREADABLE[case], "EXTRA_HEADERS")
+        reveal_secret(UNREADABLE[case], "EXTRA_HEADERS")
 
     assert "EXTRA_HEADERS cannot be read" in str(refused.value)
     assert "env:NAME" in str(refused.value)
@@ -103,14 +103,14 @@ def test_what_cannot_be_read_is_refused(case: str) -> None:
 
 def test_another_key_reads_nothing(folder: Path) -> None:
     """A lost key is a secret to be entered again."""
-    shown = sealed(SECRET)
+    shown = seal_secret(SECRET)
     next(folder.iterdir()).unlink()
 
     with pytest.raises(InvalidRequest):
-        revealed(shown, "API_KEY")
-    sealed("which makes another key")
+        reveal_secret(shown, "API_KEY")
+    seal_secret("which makes another key")
     with pytest.raises(InvalidRequest):
-        revealed(shown, "API_KEY")
+        reveal_secret(shown, "API_KEY")
 
 
 @pytest.mark.parametrize("way", ["no folder", "no package", "no key"])
@@ -126,29 +126,29 @@ def test_what_cannot_be_sealed_is_dropped(
         case _:
             (folder / "gpt5_agent.key").write_text("no key")
 
-    assert sealed(SECRET) == SEALED
+    assert seal_secret(SECRET) == SEALED_PREFIX
     with pytest.raises(InvalidRequest):
-        revealed(sealed(SECRET), "API_KEY")
+        reveal_secret(seal_secret(SECRET), "API_KEY")
 
 
 def test_the_values_of_an_object_are_sealed_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The names of headers stay legible, references stay what they are."""
-    shown = sealed_values(json.dumps({"X-Key": SECRET, "X-Team": "env:TEAM", "n": 1}))
+    shown = seal_values(json.dumps({"X-Key": SECRET, "X-Team": "env:TEAM", "n": 1}))
 
     assert SECRET not in shown
     headers = json.loads(shown)
     assert headers["X-Team"] == "env:TEAM"
     assert headers["n"] == 1
-    assert revealed(headers["X-Key"], "EXTRA_HEADERS") == SECRET
-    assert sealed_values(shown) == shown
+    assert reveal_secret(headers["X-Key"], "EXTRA_HEADERS") == SECRET
+    assert seal_values(shown) == shown
 
 
 @pytest.mark.parametrize("text", ["X-Key: abcdef", '["abcdef"]', "[" * 100_000])
 def test_what_is_no_object_is_sealed_as_a_whole(text: str) -> None:
     """Also what somebody typed wrongly may be a secret."""
-    assert revealed(sealed_values(text), "EXTRA_HEADERS") == text
+    assert reveal_secret(seal_values(text), "EXTRA_HEADERS") == text
 
 
 @pytest.mark.parametrize("in_a_list", [True, False])
@@ -163,15 +163,15 @@ def test_of_servers_all_is_sealed_that_may_be_secret(in_a_list: bool) -> None:
     }
     row = {**legible, "command": ["run", "it"], **secrets}
 
-    shown = sealed_servers(json.dumps([row] if in_a_list else row))
+    shown = seal_servers(json.dumps([row] if in_a_list else row))
 
     assert SECRET not in shown
     read = json.loads(shown)
     kept = read[0] if in_a_list else read
     assert {**kept, **secrets} == row
     assert kept["headers"]["X-Other"] == "env:NAME"
-    assert revealed(kept["headers"]["X-Key"], "the entry") == SECRET
-    assert sealed_servers(shown) == shown
+    assert reveal_secret(kept["headers"]["X-Key"], "the entry") == SECRET
+    assert seal_servers(shown) == shown
 
 
 @pytest.mark.parametrize("text", ['[{"authorization": "%s"', '["%s"]', '"%s"'])
@@ -179,7 +179,7 @@ def test_what_is_no_list_of_servers_is_sealed_as_a_whole(text: str) -> None:
     """A slip of the pen shows no token."""
     typed = text % SECRET
 
-    shown = sealed_servers(typed)
+    shown = seal_servers(typed)
 
-    assert shown.startswith(SEALED)
-    assert revealed(shown, "MCP_SERVERS_JSON") == typed
+    assert shown.startswith(SEALED_PREFIX)
+    assert reveal_secret(shown, "MCP_SERVERS_JSON") == typed

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from agent_sample import ScriptedProvider, WeatherTool, calls, question
-from gpt5_agent.asked import OwnTools
-from gpt5_agent.events import AgentEvent, NewMessage, State, ToolCallRequested
+from gpt5_agent.events import AgentEvent, AgentState, NewMessage, ToolCallRequested
 from gpt5_agent.ports import UserInterface
-from gpt5_agent.session import Session
-from gpt5_agent.views import HostView
+from gpt5_agent.request import OwnToolSettings
+from gpt5_agent.shell.views import HostRenderer
+from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item, is_call_output, is_reasoning
 from openai_responses.loop.tools import Approver, read_rules
 from openai_responses.requests.replay import Origin, replay_output
@@ -44,12 +44,12 @@ class Notebook:
         """Write down that it is the person's turn."""
         self.told.append("ready")
 
-    def on_agent_state_change(self, state: State) -> None:
+    def on_agent_state_change(self, state: AgentState) -> None:
         """Write a state down."""
         self.told.append(state)
 
 
-class Page(HostView):
+class Page(HostRenderer):
     """Open WebUI's page, which is told the same; the tests answer for its person."""
 
     def __init__(self, answer: Callable[[ToolCallRequested], None]) -> None:
@@ -65,7 +65,7 @@ class Page(HostView):
     def told(self) -> list[object]:
         """What the page was told, in the words of the notebook."""
         found: list[object] = []
-        for event in (chunk["event"] for chunk in self._told):
+        for event in (chunk["event"] for chunk in self._interface_chunks):
             match event:
                 case {"type": "agent:new_message", "data": data}:
                     found.append(NewMessage(**data))
@@ -96,7 +96,7 @@ class Conversation:
         self.shown: list[AgentEvent] = []
         self.interface = make(self._answer)
         checked: UserInterface = self.interface
-        own = OwnTools(tools=[self.tool], approver=Approver(read_rules(rules)))
+        own = OwnToolSettings(tools=[self.tool], approver=Approver(read_rules(rules)))
         self.session = Session(
             replace(question(own=own), messages=()),
             checked,

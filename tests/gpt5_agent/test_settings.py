@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.asked import AgentAsked
-from gpt5_agent.events import Metadata
-from gpt5_agent.log import AgentLog
-from gpt5_agent.settings import (
-    Question,
-    agent_asked,
+from gpt5_agent.events import RunMetadata
+from gpt5_agent.request import AgentRequest
+from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.settings import (
+    AgentInput,
+    build_agent_request,
     build_endpoint,
-    emits_thoughts,
+    shows_thoughts,
     valve_secrets,
 )
-from gpt5_agent.valves import Valves
+from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 
@@ -34,16 +34,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def question(body: dict[str, Any] | None = None, **valves: Any) -> Question:
+def question(body: dict[str, Any] | None = None, **valves: Any) -> AgentInput:
     """A question with these keys in its body, under these valves."""
     given = {"API_KEY": KEY, **valves}
-    return Question("gpt5_react", MESSAGES, body or {}, Valves(**given))
+    return AgentInput("gpt5_react", MESSAGES, body or {}, Valves(**given))
 
 
-def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentAsked:
+def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
     """What the agent is asked then."""
     one = question(body, **valves)
-    return agent_asked(one, build_endpoint(one.valves), Connections(), AgentLog("ID"))
+    return build_agent_request(
+        one, build_endpoint(one.valves), Connections(), AgentLog("ID")
+    )
 
 
 # --------------------------------------------------------------- what is asked (R8)
@@ -74,8 +76,8 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
     assert found.query == ""
     assert (found.budget.iterations, found.budget.seconds) == (3, 60)
     assert found.budget.tokens == 1000
-    assert found.own.files_root == "/files"
-    assert found.own.approver.rules == [("delete_*", "ask")]
+    assert found.own_tools.files_root == "/files"
+    assert found.own_tools.approver.rules == [("delete_*", "ask")]
 
 
 def test_the_request_wins() -> None:
@@ -106,21 +108,23 @@ def test_the_request_wins() -> None:
 def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
     """Elsewhere a call that needs a yes is refused."""
     one = question()
-    in_chat = replace(one, in_chat=True)
+    in_chat = replace(one, can_ask=True)
     endpoint, log = build_endpoint(one.valves), AgentLog("ID")
 
-    found = [agent_asked(q, endpoint, Connections(), log) for q in (one, in_chat)]
+    found = [
+        build_agent_request(q, endpoint, Connections(), log) for q in (one, in_chat)
+    ]
 
-    assert [asked.own.asks_in_chat for asked in found] == [False, True]
-    assert all(asked.own.approver.ask is None for asked in found)
+    assert [asked.own_tools.asks_in_chat for asked in found] == [False, True]
+    assert all(asked.own_tools.approver.ask is None for asked in found)
 
 
 def test_what_an_answer_took_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Once, whoever read it and however it ended (R15)."""
     caplog.set_level(logging.INFO)
-    took = Metadata("gpt5_react", "gpt-5.2", "cancelled", 2, 1, 0.5)
+    took = RunMetadata("gpt5_react", "gpt-5.2", "cancelled", 2, 1, 0.5)
 
-    asked().ended(took)
+    asked().on_end(took)
 
     (line,) = caplog.messages
     assert json.loads(line.removeprefix("ID ")) == took.wire()
@@ -168,7 +172,7 @@ def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> N
     """The request's word counts, in every form of yes and no (R6)."""
     body = {"emit_intermediate_thoughts": given}
 
-    assert emits_thoughts(question(body, EMIT_INTERMEDIATE_THOUGHTS=valve)) is shown
+    assert shows_thoughts(question(body, EMIT_INTERMEDIATE_THOUGHTS=valve)) is shown
 
 
 # ---------------------------------------------------------------- the engine's own
@@ -195,7 +199,10 @@ def test_the_engine_gets_what_the_valves_say() -> None:
     assert (settings.stream, settings.parallel_tool_calls) == (True, False)
     assert found.limits.retries.max_retries == 4
     assert found.limits.timeouts.idle == 77
-    assert (found.own.limits.seconds, found.own.limits.characters) == (5, 2000)
+    assert (found.own_tools.limits.seconds, found.own_tools.limits.characters) == (
+        5,
+        2000,
+    )
 
 
 def test_nothing_chosen_is_left_to_the_model() -> None:

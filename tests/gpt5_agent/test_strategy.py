@@ -20,18 +20,18 @@ from agent_sample import (
     question,
     states,
 )
-from gpt5_agent.asked import AgentLimits, OwnTools, Persona
+from gpt5_agent.agent.loop import STRATEGIES, run_agent
+from gpt5_agent.agent.policy import Preset
 from gpt5_agent.events import (
     ExecutionEnded,
-    Metadata,
     NewMessage,
     ReadyForInput,
+    RunMetadata,
     StepEnded,
     StepStarted,
 )
-from gpt5_agent.guard import FAILED, REPEATED
-from gpt5_agent.presets import Preset
-from gpt5_agent.strategy import STRATEGIES, run_agent
+from gpt5_agent.request import AgentLimits, OwnToolSettings, Persona
+from gpt5_agent.tools.guard import TOOL_FAILED_TEXT, TOOL_REPEATED_TEXT
 from openai_responses.items import Item, is_call_output
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import CallLimits
@@ -237,7 +237,7 @@ def test_limit_of_seconds_ends_with_an_answer() -> None:
             return await endless(args)
 
     provider = ScriptedProvider(looking(1), [SAID])
-    own = OwnTools(tools=[HangingTool()], limits=CallLimits(seconds=9.0))
+    own = OwnToolSettings(tools=[HangingTool()], limits=CallLimits(seconds=9.0))
     asked = question(own=own, budget=limited(30, seconds=5.0))
 
     events = run_skipping(events_of(asked, provider))
@@ -258,7 +258,7 @@ def test_r21_failure_is_remembered_over_the_rounds() -> None:
 
     events = run_skipping(events_of(question(tool), provider))
 
-    assert answered(events) == [FAILED, REPEATED, FAILED]
+    assert answered(events) == [TOOL_FAILED_TEXT, TOOL_REPEATED_TEXT, TOOL_FAILED_TEXT]
     assert len(tool.called) == 2
     assert "hunter2" not in repr(events)
 
@@ -291,7 +291,7 @@ def test_r22_tools_have_a_time_and_a_size(limits_: CallLimits, told: str) -> Non
             return "rain " * 100
 
     provider = ScriptedProvider(looking(1), [SAID])
-    asked = question(own=OwnTools(tools=[LastingTool()], limits=limits_))
+    asked = question(own=OwnToolSettings(tools=[LastingTool()], limits=limits_))
 
     events = run_skipping(events_of(asked, provider))
 
@@ -366,9 +366,9 @@ def test_r15_metadata_are_told_once_after_a_cancel() -> None:
             await asyncio.Event().wait()
             yield
 
-    async def work() -> list[Metadata]:
-        ended: list[Metadata] = []
-        asked = replace(question(WeatherTool()), ended=ended.append)
+    async def work() -> list[RunMetadata]:
+        ended: list[RunMetadata] = []
+        asked = replace(question(WeatherTool()), on_end=ended.append)
 
         async def read() -> None:
             provider = EndlessProvider()

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from agent_sample import ScriptedProvider, WeatherTool, calls, question
-from gpt5_agent.asked import OwnTools
-from gpt5_agent.session import Session
-from gpt5_agent.terminal import Terminal, Typed
+from gpt5_agent.request import OwnToolSettings
+from gpt5_agent.terminal.interface import KeyboardContext, Terminal
+from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item
 from openai_responses.loop.tools import Approver, read_rules
 from run_sample import message, reasoning
@@ -55,7 +55,7 @@ class Desk:
         self.tool = tool or WeatherTool("delete_weather")
         self.terminal = Terminal(self._write, emits_thoughts=True)
         approver = Approver(read_rules("delete_*=ask"))
-        asked = question(own=OwnTools([self.tool], approver), messages=[])
+        asked = question(own=OwnToolSettings([self.tool], approver), messages=[])
         provider = ScriptedProvider(*answers)
         self.session = Session(
             asked, self.terminal, self.terminal.show, lambda _asked, _prepared: provider
@@ -89,7 +89,7 @@ async def test_thoughts_calls_and_answers_are_shown() -> None:
     looking = [reasoning("1"), message("1", "I look."), calls("get_weather", 1)]
     async with sitting(looking, [SAID], tool=tool) as desk:
         await desk.sees("> ")
-        desk.terminal.take_typed("Weather?")
+        desk.terminal.receive_line("Weather?")
 
         for text in (
             "[thinking]\n",
@@ -112,15 +112,15 @@ async def test_thoughts_calls_and_answers_are_shown() -> None:
 async def test_call_waits_for_a_yes(typed: str, shown: str) -> None:
     """Anything else is asked for again."""
     async with sitting(LOOKING, [SAID]) as desk:
-        desk.terminal.take_typed("Delete it.")
+        desk.terminal.receive_line("Delete it.")
         await desk.sees("[waiting_for_confirmation]\n")
         await desk.sees("May delete_weather be called? It can delete things.\n")
         await desk.sees('With: {"city": "Bern"}\ny or n: ')
         assert desk.tool.called == []
 
-        desk.terminal.take_typed("maybe")
+        desk.terminal.receive_line("maybe")
         await desk.sees("Please answer y or n: ")
-        desk.terminal.take_typed(typed)
+        desk.terminal.receive_line(typed)
 
         await desk.sees(shown)
         await desk.sees("It rains.\n")
@@ -131,7 +131,7 @@ async def test_nobody_there_is_a_no() -> None:
     for leaves_first in (True, False):
         desk = Desk(LOOKING, [SAID])
         conversation = asyncio.create_task(desk.terminal.converse(desk.session))
-        desk.terminal.take_typed("Delete it.")
+        desk.terminal.receive_line("Delete it.")
         if leaves_first:
             desk.terminal.end()
         await desk.sees("y or n: ")
@@ -149,14 +149,14 @@ async def test_interrupt_stops_the_answer_then_ends() -> None:
     tool = SlowTool()
     first = [calls("get_weather", 1)]
     async with sitting(first, [SAID], tool=tool) as desk:
-        desk.terminal.take_typed("Weather?")
+        desk.terminal.receive_line("Weather?")
         await until(lambda: bool(tool.called))
 
         desk.terminal.interrupt()
 
         await desk.sees("[stopped]\n> ")
         assert tool.ended.is_set()
-        desk.terminal.take_typed("Again?")
+        desk.terminal.receive_line("Again?")
         await desk.sees("It rains.\n")
         await desk.sees("> ")
         desk.terminal.interrupt()
@@ -165,12 +165,12 @@ async def test_interrupt_stops_the_answer_then_ends() -> None:
 async def test_interrupt_takes_the_question_back() -> None:
     """What is typed next is no answer to it."""
     async with sitting(LOOKING, [SAID]) as desk:
-        desk.terminal.take_typed("Delete it.")
+        desk.terminal.receive_line("Delete it.")
         await desk.sees("y or n: ")
         desk.terminal.interrupt()
         await desk.sees("[stopped]\n> ")
 
-        desk.terminal.take_typed("y")
+        desk.terminal.receive_line("y")
 
         await desk.sees("It rains.\n")
         assert desk.tool.called == []
@@ -180,10 +180,10 @@ async def test_interrupt_takes_the_question_back() -> None:
 async def test_what_a_listener_hears_is_answered_and_says_no_yes() -> None:
     """It waits for its turn; a `y` of it is an input like any other."""
     async with sitting(LOOKING, [SAID], [SAID]) as desk:
-        desk.terminal.take_typed("Delete it.")
+        desk.terminal.receive_line("Delete it.")
         await desk.sees("y or n: ")
         heard = asyncio.create_task(desk.terminal.emit_input("y"))
-        await Typed(desk.terminal).emit_input("n")
+        await KeyboardContext(desk.terminal).emit_input("n")
 
         await heard
 
@@ -209,7 +209,7 @@ async def test_terminal_obeys_nobody_else() -> None:
     """Control characters of models or tools would clear the screen, or worse."""
     evil = message("9", "a\x1b[2Jb\x9bc\r\u202ed\te\nf")
     async with sitting([evil]) as desk:
-        desk.terminal.take_typed("Hello?")
+        desk.terminal.receive_line("Hello?")
 
         await desk.sees("a\ufffd[2Jb\ufffdc\ufffd\ufffdd\te\nf\n")
 

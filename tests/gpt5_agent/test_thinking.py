@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt5_agent.thinking import Span, ThinkReader, think_spans
+from gpt5_agent.agent.thoughts import ThinkSpan, ThinkTagParser, parse_think_spans
 
 
-def said(text: str) -> Span:
+def said(text: str) -> ThinkSpan:
     """A piece of the answer."""
-    return Span(False, text)
+    return ThinkSpan(False, text)
 
 
-def thought(text: str) -> Span:
+def thought(text: str) -> ThinkSpan:
     """A piece of a thought."""
-    return Span(True, text)
+    return ThinkSpan(True, text)
 
 
 CASES = {
@@ -37,16 +37,16 @@ CASES = {
 
 
 @pytest.mark.parametrize(("text", "spans"), CASES.items())
-def test_thoughts_are_told_apart(text: str, spans: list[Span]) -> None:
+def test_thoughts_are_told_apart(text: str, spans: list[ThinkSpan]) -> None:
     """Tags are in no span."""
-    assert think_spans(text) == spans
+    assert parse_think_spans(text) == spans
 
 
 @pytest.mark.parametrize(("text", "spans"), CASES.items())
-def test_pieces_of_any_length_mean_the_same(text: str, spans: list[Span]) -> None:
+def test_pieces_of_any_length_mean_the_same(text: str, spans: list[ThinkSpan]) -> None:
     """A tag may come letter by letter."""
     for length in (1, 2, 3, 5):
-        reader = ThinkReader()
+        reader = ThinkTagParser()
         pieces = [text[at : at + length] for at in range(0, len(text), length)]
         found = [span for piece in pieces for span in reader.feed(piece)]
         found += reader.close()
@@ -62,7 +62,7 @@ def test_pieces_of_any_length_mean_the_same(text: str, spans: list[Span]) -> Non
 
 def test_text_is_not_held_back_longer_than_a_tag_could_begin() -> None:
     """What waits is shorter than a tag."""
-    reader = ThinkReader()
+    reader = ThinkTagParser()
 
     assert reader.feed("Fine <") == [said("Fine ")]
     assert reader.feed("b> <thin") == [said("<b> ")]
@@ -75,6 +75,6 @@ def test_nothing_but_tags_is_lost(pieces: list[str]) -> None:
     """Whatever comes, the spans hold the text without its tags."""
     text = "".join(pieces)
 
-    bare = "".join(span.text for span in think_spans(text))
+    bare = "".join(span.text for span in parse_think_spans(text))
 
     assert bare == re.sub("(?<!`)</?think>", "", text)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.thoughts import Thoughts, answer_text
+from gpt5_agent.agent.thoughts import ThoughtFilter, read_answer_text
 from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import (
     Grew,
@@ -25,9 +25,9 @@ SHOWN, HIDDEN = True, False
 
 def shown(
     emits: bool, *rounds: Sequence[Item], may_call: bool = True
-) -> tuple[Thoughts, list[RunEvent]]:
+) -> tuple[ThoughtFilter, list[RunEvent]]:
     """What is made of rounds with these items."""
-    thoughts = Thoughts(emits=emits)
+    thoughts = ThoughtFilter(emits=emits)
     told: list[RunEvent] = []
     first = 0
     for items in rounds:
@@ -182,7 +182,7 @@ def test_r14_tags_become_thoughts(may_call: bool) -> None:
     ]
     names = [e.item["id"] for e in events if isinstance(e, ItemStarted)]
     assert len(set(names)) == len(names)
-    assert thoughts.text_of(0) == "It \nrains."
+    assert thoughts.get_text(0) == "It \nrains."
 
 
 @pytest.mark.parametrize("may_call", [True, False])
@@ -202,7 +202,7 @@ def test_r14_tags_are_removed_where_thoughts_are_not_shown(
     thoughts, events = shown(HIDDEN, [message("1", text)], may_call=may_call)
 
     assert page(events) == ([("message", left)] if left else [])
-    assert thoughts.text_of(0).strip() == left
+    assert thoughts.get_text(0).strip() == left
 
 
 def test_thoughts_in_a_round_that_calls_stay_thoughts() -> None:
@@ -244,7 +244,7 @@ def test_commentary_that_is_all_there_is_is_the_answer() -> None:
         ("reasoning", "It rains."),
         ANSWER,
     ]
-    assert [thoughts.text_of(index) for index in (0, 1)] == ["", "It rains."]
+    assert [thoughts.get_text(index) for index in (0, 1)] == ["", "It rains."]
     assert plain(events)[-1] == ("content", "It rains.")
 
 
@@ -270,7 +270,7 @@ def test_refusal_is_read_like_an_answer() -> None:
 def test_broken_answer_shows_what_there_is() -> None:
     """Text that was held back, or waited for the rest of a tag, is not lost."""
     for emits in (SHOWN, HIDDEN):
-        thoughts = Thoughts(emits=emits)
+        thoughts = ThoughtFilter(emits=emits)
         thoughts.begin_round(may_call=True)
         events = run_of(message("1", "It rains <"))
         told = [t for e in [*events[:3], events[-1]] for t in thoughts.show(e)]
@@ -278,12 +278,12 @@ def test_broken_answer_shows_what_there_is() -> None:
         assert isinstance(told[-1], RunDone)
         grown = "".join(e.text for e in told if isinstance(e, Grew))
         assert grown == "It rains <"
-        assert thoughts.text_of(0) == "It rains <"
+        assert thoughts.get_text(0) == "It rains <"
 
 
 def test_notes_pass() -> None:
     """They belong to no item."""
-    thoughts = Thoughts(emits=False)
+    thoughts = ThoughtFilter(emits=False)
 
     assert list(thoughts.show(Status("Wait."))) == [Status("Wait.")]
 
@@ -292,8 +292,10 @@ def test_carrier_is_an_empty_thought() -> None:
     """It has an index of its own."""
     thoughts, _ = shown(HIDDEN, [WEATHER])
 
-    assert page(list(thoughts.carrier())) == [("reasoning", "")]
-    assert {e.index for e in thoughts.carrier() if isinstance(e, ItemEnded)} == {2}
+    assert page(list(thoughts.build_carrier())) == [("reasoning", "")]
+    assert {e.index for e in thoughts.build_carrier() if isinstance(e, ItemEnded)} == {
+        2
+    }
 
 
 @pytest.mark.parametrize(
@@ -308,4 +310,4 @@ def test_carrier_is_an_empty_thought() -> None:
 )
 def test_answer_has_neither_thoughts_nor_comments(items: list[Item], text: str) -> None:
     """It is what a person asked for."""
-    assert answer_text(items) == text
+    assert read_answer_text(items) == text

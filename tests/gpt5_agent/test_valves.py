@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import pytest
 
-from gpt5_agent.sealing import SEALED, revealed
-from gpt5_agent.valves import Valves, within
+from gpt5_agent.shell.sealing import SEALED_PREFIX, reveal_secret
+from gpt5_agent.shell.valves import Valves, clamp_number
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
@@ -101,11 +101,11 @@ def test_a_secret_is_never_shown(name: str) -> None:
     shown = Valves.model_validate({name: given}).model_dump()
 
     assert SECRET not in json.dumps(shown)
-    assert SEALED in shown[name]
+    assert SEALED_PREFIX in shown[name]
     again = Valves(**shown).model_dump()
     assert again == shown
     stored = json.loads(again[name])["X-Key"] if "{" in again[name] else again[name]
-    assert revealed(stored, name) == SECRET
+    assert reveal_secret(stored, name) == SECRET
 
 
 def test_secrets_are_passwords_on_the_page() -> None:
@@ -123,4 +123,4 @@ def test_no_secret_is_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_within_its_limits() -> None:
     """Any number that is meant is used."""
-    assert [within(n, 1, 3, 2) for n in (0, 2, "3", 4, "x")] == [1, 2, 3, 3, 2]
+    assert [clamp_number(n, 1, 3, 2) for n in (0, 2, "3", 4, "x")] == [1, 2, 3, 3, 2]

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from agent_sample import ScriptedProvider, WeatherTool, calls, events_of, question
-from gpt5_agent.client_view import PlainView
 from gpt5_agent.events import AgentEvent
-from gpt5_agent.views import HostView
+from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.requests.replay import Origin
 from run_sample import message, reasoning
@@ -38,9 +37,9 @@ def reported(*answers: list[Item], tool: Any = None, **more: Any) -> list[AgentE
 
 def on_page(
     events: Sequence[AgentEvent], emits: bool = True
-) -> tuple[list[Json], HostView]:
+) -> tuple[list[Json], HostRenderer]:
     """The chunks that Open WebUI gets."""
-    view = HostView(lambda: 1.0, emits, Origin("gpt-5", "127.0.0.1"))
+    view = HostRenderer(lambda: 1.0, emits, Origin("gpt-5", "127.0.0.1"))
     chunks = [chunk for event in events for chunk in view.show(event)]
     assert json.dumps(chunks)
     return chunks, view
@@ -48,9 +47,9 @@ def on_page(
 
 def in_client(
     events: Sequence[AgentEvent], emits: bool = True
-) -> tuple[list[Json], PlainView]:
+) -> tuple[list[Json], ClientRenderer]:
     """The chunks that a plain client gets."""
-    view = PlainView("c-1", 7, "m", emits)
+    view = ClientRenderer("c-1", 7, "m", emits)
     chunks = [chunk for event in events for chunk in view.show(event)]
     return chunks, view
 

@@ -9,18 +9,22 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gpt5_agent.log import AgentLog
-from gpt5_agent.own_tools import PortTools
 from gpt5_agent.ports import Tool
-from gpt5_agent.sandbox_tool import SandboxTool
-from gpt5_agent.valves import Valves
-from gpt5_agent.workbench import Workbench, server_secrets, servers_of
+from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.own_tools import (
+    OwnToolPool,
+    SandboxTool,
+    list_server_secrets,
+    read_server_settings,
+)
+from gpt5_agent.shell.valves import Valves
+from gpt5_agent.tools.execution import OwnTools
 from mcp_fake import TOOL, FakeMcp, result
 from openai_responses.errors import InvalidRequest
 from openai_responses.loop.tools import ToolResult
 from picture_sample import PIXEL, PNG
-from toolbox.sandbox_answers import SandboxAnswer
-from toolbox.workspaces import SandboxFile
+from toolbox.sandbox.tools import SandboxResult
+from toolbox.sandbox.workspaces import SandboxFile
 from upstream import Upstream, free_port
 
 pytestmark = pytest.mark.asyncio
@@ -36,9 +40,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest_asyncio.fixture
-async def bench() -> AsyncIterator[Workbench]:
+async def bench() -> AsyncIterator[OwnToolPool]:
     """A workbench that is closed after the test."""
-    made = Workbench()
+    made = OwnToolPool()
     yield made
     await made.close()
 
@@ -50,35 +54,38 @@ def mcp(url: str, label: str = "clocks", **more: Any) -> str:
 
 async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResult:
     """What the agent gets of a call."""
-    return await PortTools(tools, "").call(name, arguments)
+    return await OwnTools(tools, "").call(name, arguments)
 
 
 # ------------------------------------------------------------------------ other servers
 
 
-async def test_tool_of_a_server_is_one_of_ours(bench: Workbench) -> None:
+async def test_tool_of_a_server_is_one_of_ours(bench: OwnToolPool) -> None:
     """Its token is sealed in the valve, and whole on the way."""
     fake = FakeMcp()
     async with Upstream(fake.answer) as server:
         valve = mcp(server.base_url, authorization=TOKEN)
         valves = Valves(MCP_SERVERS_JSON=valve)
-        async with bench.lend(valves, "chat", AgentLog("ID")) as tools:
+        async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
             answer = await ran(tools, "clocks_look")
         sent = {one.headers.get("Authorization") for one in server.requests}
 
     assert TOKEN not in valves.MCP_SERVERS_JSON
     assert answer == ToolResult("Seen.")
     assert sent == {f"Bearer {TOKEN}"}
-    assert server_secrets(servers_of(valves)) == [f"Bearer {TOKEN}", TOKEN]
+    assert list_server_secrets(read_server_settings(valves)) == [
+        f"Bearer {TOKEN}",
+        TOKEN,
+    ]
 
 
-async def test_server_is_asked_once_for_what_it_offers(bench: Workbench) -> None:
+async def test_server_is_asked_once_for_what_it_offers(bench: OwnToolPool) -> None:
     """Not in every round; its sessions are not shared."""
     fake = FakeMcp()
     async with Upstream(fake.answer) as server:
         valves = Valves(MCP_SERVERS_JSON=mcp(server.base_url))
         for _ in range(2):
-            async with bench.lend(valves, "chat", AgentLog("ID")) as tools:
+            async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
                 await ran(tools, "clocks_look")
 
     assert fake.methods().count("tools/list") == 1
@@ -86,7 +93,7 @@ async def test_server_is_asked_once_for_what_it_offers(bench: Workbench) -> None
 
 
 async def test_what_is_wrong_with_a_server_is_logged(
-    bench: Workbench, caplog: pytest.LogCaptureFixture
+    bench: OwnToolPool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer goes on without it, and no token is told."""
     down = f"http://127.0.0.1:{free_port()}/"
@@ -97,7 +104,7 @@ async def test_what_is_wrong_with_a_server_is_logged(
     ]
     valves = Valves(MCP_SERVERS_JSON=json.dumps(rows))
 
-    async with bench.lend(valves, "chat", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
         assert tools == ()
 
     told = "\n".join(caplog.messages)
@@ -110,7 +117,7 @@ async def test_what_is_wrong_with_a_server_is_logged(
 async def test_secret_that_cannot_be_read_is_told() -> None:
     """Of a valve that is one reference, by a sentence with its name."""
     with pytest.raises(InvalidRequest, match="OPENAPI_SERVERS_JSON"):
-        servers_of(Valves(OPENAPI_SERVERS_JSON="env:NO_SUCH_VARIABLE"))
+        read_server_settings(Valves(OPENAPI_SERVERS_JSON="env:NO_SUCH_VARIABLE"))
 
 
 async def test_programs_are_started_only_where_that_is_allowed() -> None:
@@ -118,7 +125,9 @@ async def test_programs_are_started_only_where_that_is_allowed() -> None:
     row = json.dumps({"server_label": "a", "command": ["true"]})
 
     entries = [
-        servers_of(Valves(MCP_SERVERS_JSON=row, ALLOW_STDIO=allowed)).entries()[0]
+        read_server_settings(
+            Valves(MCP_SERVERS_JSON=row, ALLOW_STDIO=allowed)
+        ).read_entries()[0]
         for allowed in (False, True)
     ]
 
@@ -128,13 +137,13 @@ async def test_programs_are_started_only_where_that_is_allowed() -> None:
 # --------------------------------------------------------------------------- the sandbox
 
 
-async def test_without_the_valve_there_is_no_sandbox(bench: Workbench) -> None:
+async def test_without_the_valve_there_is_no_sandbox(bench: OwnToolPool) -> None:
     """Off by default."""
-    async with bench.lend(Valves(), "chat", AgentLog("ID")) as tools:
+    async with bench.open_tools(Valves(), "chat", AgentLog("ID")) as tools:
         assert tools == ()
 
 
-async def test_files_of_a_run_are_shown(bench: Workbench) -> None:
+async def test_files_of_a_run_are_shown(bench: OwnToolPool) -> None:
     """A picture goes to the page, another file to the card; the chat keeps both."""
     valves = Valves(SANDBOX=True)
     code = (
@@ -142,11 +151,11 @@ async def test_files_of_a_run_are_shown(bench: Workbench) -> None:
         "_ = open('a.txt', 'w').write('hello')\n6 * 7"
     )
 
-    async with bench.lend(valves, "u-1/c-1", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "u-1/c-1", AgentLog("ID")) as tools:
         answer = await ran(tools, "python_execute", code=code)
-    async with bench.lend(valves, "u-1/c-1", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "u-1/c-1", AgentLog("ID")) as tools:
         kept = await ran(tools, "sandbox_fs_read", path="a.txt")
-    async with bench.lend(valves, "u-2/c-1", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "u-2/c-1", AgentLog("ID")) as tools:
         others = await ran(tools, "sandbox_fs_read", path="a.txt")
 
     assert not answer.failed
@@ -159,13 +168,17 @@ async def test_files_of_a_run_are_shown(bench: Workbench) -> None:
 
 
 async def test_why_there_is_no_sandbox_is_told_once(
-    bench: Workbench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    bench: OwnToolPool,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In the log; nothing is offered, and nothing is tried again."""
     monkeypatch.setenv("PATH", "/nowhere")
 
     for _ in range(2):
-        async with bench.lend(Valves(SANDBOX=True), "chat", AgentLog("ID")) as tools:
+        async with bench.open_tools(
+            Valves(SANDBOX=True), "chat", AgentLog("ID")
+        ) as tools:
             assert tools == ()
 
     [line] = [one for one in caplog.messages if "not offered" in one]
@@ -173,7 +186,7 @@ async def test_why_there_is_no_sandbox_is_told_once(
 
 
 async def test_tool_of_a_server_does_not_stand_for_one_of_the_sandbox(
-    bench: Workbench,
+    bench: OwnToolPool,
 ) -> None:
     """The API would refuse two tools of one name."""
     named = {**TOOL, "name": "execute"}
@@ -181,7 +194,7 @@ async def test_tool_of_a_server_does_not_stand_for_one_of_the_sandbox(
     async with Upstream(fake.answer) as server:
         valve = mcp(server.base_url, label="python")
         valves = Valves(MCP_SERVERS_JSON=valve, SANDBOX=True)
-        async with bench.lend(valves, "chat", AgentLog("ID")) as tools:
+        async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
             names = [tool.name for tool in tools]
             mine = [tool for tool in tools if tool.name == "python_execute"]
 
@@ -196,9 +209,9 @@ class WritingSandbox:
     def __init__(self, *files: SandboxFile) -> None:
         self._files = files
 
-    async def call(self, _chat: str, _name: str, _args: object) -> SandboxAnswer:
+    async def call(self, _chat: str, _name: str, _args: object) -> SandboxResult:
         """Hand out the files."""
-        return SandboxAnswer("written", files=self._files)
+        return SandboxResult("written", files=self._files)
 
 
 async def test_files_beyond_5_mb_are_named_alone(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from hosts.sent import chat_bodies, kinds
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
-from simulator.containers import TABLE
-from simulator.pictures import picture
+from simulator.files import TABLE, draw_picture
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "making")]
 
@@ -25,7 +24,7 @@ PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 SIGNATURE = "iVBORw0KGgo"
 """How every PNG begins in base64."""
-FIRST, SECOND = (picture(200 - 60 * given) for given in range(2))
+FIRST, SECOND = (draw_picture(200 - 60 * given) for given in range(2))
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 
 

@@ -17,7 +17,7 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from simulator import Simulator
-from simulator.containers import CONTAINER, EXPIRED, TABLE, TABLE_FILE
+from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE
 from upstream import KEY, Upstream, free_port, replying, silence
 
 pytestmark = pytest.mark.asyncio

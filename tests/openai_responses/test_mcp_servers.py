@@ -11,7 +11,7 @@ from openai_responses.requests.mcp_servers import (
     read_servers,
     secrets_in_servers,
 )
-from simulator.mcp_check import check_servers
+from simulator.checks.mcp import check_servers
 
 Json = dict[str, Any]
 URL = "https://clocks.example/mcp"

@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.requests.json_schema import strict_schema
 from schema_strategies import VALUES, Schema, garbage, schemas, values
+from simulator.checks.limits import check_schemas
 from simulator.refusals import Refusal
-from simulator.schema_check import check_schemas
 from strict_rules import broken_rules
 
 HERE = Path(__file__).resolve().parents[1] / "schemas"

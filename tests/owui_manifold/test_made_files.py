@@ -18,8 +18,7 @@ from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
 from simulator import Simulator
-from simulator.containers import TABLE
-from simulator.pictures import picture
+from simulator.files import TABLE, draw_picture
 from stand_in_host import StandInHost, host_request
 from upstream import Upstream, replying
 
@@ -32,7 +31,7 @@ SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
 TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
 PLAIN = Caller(MODEL, "user-1", streams=True)
 AT_ONCE = Caller(MODEL, "user-1", streams=False)
-FIRST = picture(200)
+FIRST = draw_picture(200)
 
 
 def transcript(name: str) -> bytes:
@@ -197,12 +196,12 @@ async def test_what_is_made_twice_is_stored_and_shown_once(
 ) -> None:
     """A chart is in the output of the code, and the text cites it as well."""
     cited = transcript("count.sse").replace(b"people.csv", b"chart1.png")
-    url = f"data:image/png;base64,{picture(90)}"
+    url = f"data:image/png;base64,{draw_picture(90)}"
     logs = json.dumps({"type": "logs", "logs": "14400000\n"}, separators=(",", ":"))
     image = json.dumps({"type": "image", "url": url}, separators=(",", ":"))
     stream = cited.replace(logs.encode(), image.encode())
     answers = {"POST": replying(stream, content_type="text/event-stream")}
-    answers["GET"] = replying(base64.b64decode(picture(90)), 200, "image/png")
+    answers["GET"] = replying(base64.b64decode(draw_picture(90)), 200, "image/png")
     async with Upstream(lambda request: answers[request.method](request)) as upstream:
         at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
         events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from picture_sample import PIXEL
-from simulator.accounts import ACCOUNTS, KEY
-from simulator.answering import Asker, Responder
-from simulator.profiles import PROFILES
+from simulator.accounts import ACCOUNTS, KEY, PROFILES
+from simulator.answers import RequestOrigin, Responder
 from simulator.refusals import Refusal
 
 JUNK = st.recursive(
@@ -103,7 +102,7 @@ def replaced(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
 
 def accepts(body: dict[str, Any]) -> bool:
     """Tell whether a body is accepted; anything but a Refusal is a failure."""
-    asker = Asker(ACCOUNTS[KEY], PROFILES["strictest"], "short", "chat")
+    asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], "short", "chat")
     try:
         Responder().answer(body, asker)
     except Refusal:

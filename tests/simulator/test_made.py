@@ -7,9 +7,8 @@ import pytest
 from openai import AsyncOpenAI, NotFoundError
 
 from package_types import check_event
-from simulator.containers import CONTAINER, EXPIRED, TABLE, TABLE_FILE
-from simulator.pictures import picture
-from simulator.scenarios_made import MADE_SCENARIOS
+from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE, draw_picture
+from simulator.scenarios.made import MADE_SCENARIOS
 
 pytestmark = pytest.mark.asyncio
 
@@ -53,7 +52,7 @@ async def test_picture_is_darker_for_each_that_was_given(client: Any) -> None:
     """So that a test sees what the model was given."""
     part = {
         "type": "input_image",
-        "image_url": f"data:image/png;base64,{picture(200)}",
+        "image_url": f"data:image/png;base64,{draw_picture(200)}",
         "detail": "auto",
     }
     given = [
@@ -65,7 +64,7 @@ async def test_picture_is_darker_for_each_that_was_given(client: Any) -> None:
     second = await client.ask(given, tools=[DRAW])
 
     drawn = [heard.body["output"][1] for heard in (first, second)]
-    assert [one["result"] for one in drawn] == [picture(200), picture(140)]
+    assert [one["result"] for one in drawn] == [draw_picture(200), draw_picture(140)]
     assert [one["action"] for one in drawn] == ["generate", "edit"]
 
 
@@ -138,8 +137,8 @@ async def test_files_of_containers(client: Any) -> None:
 
 async def test_pictures_are_pictures() -> None:
     """They begin and end as PNGs do."""
-    raw = base64.b64decode(picture(90))
+    raw = base64.b64decode(draw_picture(90))
 
     assert raw.startswith(b"\x89PNG\r\n\x1a\n")
     assert raw[-8:-4] == b"IEND"
-    assert picture(90) != picture(91)
+    assert draw_picture(90) != draw_picture(91)

@@ -7,7 +7,7 @@ import pytest
 from openai.types.shared import ResponsesModel
 
 from picture_sample import PNG, data_url
-from simulator.models import MODELS, family_of, is_retired
+from simulator.models import MODELS, is_retired, read_family
 
 SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}, {"top_logprobs": 2}]
 UP_TO_MAX = "'low', 'medium', 'high', 'xhigh', and 'max'"
@@ -361,6 +361,6 @@ def test_the_table_knows_the_models_of_the_package() -> None:
 
 def test_families() -> None:
     """Variants and snapshots of one series share a family; series do not."""
-    assert family_of("gpt-5.2-pro-2025-12-11") == family_of("gpt-5.2") == "gpt-5.2"
-    assert family_of("gpt-5-mini") == "gpt-5"
-    assert family_of("o3-pro") == "o3"
+    assert read_family("gpt-5.2-pro-2025-12-11") == read_family("gpt-5.2") == "gpt-5.2"
+    assert read_family("gpt-5-mini") == "gpt-5"
+    assert read_family("o3-pro") == "o3"

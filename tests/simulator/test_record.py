@@ -10,7 +10,7 @@ import pytest
 
 import simulator
 from simulator import Simulator
-from simulator.transcripts import main, transcripts
+from simulator.transcripts import build_transcripts, main
 
 PACKAGE = Path(simulator.__file__).parent
 STREAMS = PACKAGE.parent.parent / "tests" / "streams"
@@ -104,7 +104,7 @@ def files_in(folder: Path) -> set[str]:
 
 def test_the_committed_transcripts_are_current() -> None:
     """tests/streams holds what the scenarios send, byte for byte."""
-    expected = dict(transcripts())
+    expected = dict(build_transcripts())
     found = {name: (STREAMS / name).read_bytes() for name in files_in(STREAMS)}
 
     assert sorted(found) == sorted(expected)
@@ -116,7 +116,7 @@ def test_transcripts_are_written(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "gone.sse").write_bytes(b"old")
     main(tmp_path)
 
-    assert files_in(tmp_path) == {name for name, _ in transcripts()}
+    assert files_in(tmp_path) == {name for name, _ in build_transcripts()}
     assert "transcripts in" in capsys.readouterr().out
 
 

@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 
 from package_types import check_event
-from simulator.catalogue import SCENARIOS
-from simulator.scenarios_mcp import MCP_SCENARIOS
-from simulator.transcripts import NOT_STORED, answers_to, play, strip
+from simulator.scenarios.catalogue import SCENARIOS
+from simulator.scenarios.mcp import MCP_SCENARIOS
+from simulator.transcripts import (
+    NOT_STORED,
+    build_client_answers,
+    play_scenario,
+    strip_item,
+)
 
 CLOCKS = {
     "type": "mcp",
@@ -125,7 +130,7 @@ async def test_approvals_come_in_pairs(
 )
 def test_every_event_is_one_that_the_package_knows(name: str) -> None:
     """Also in the responses that follow the answers of the client."""
-    for answer in play(name):
+    for answer in play_scenario(name):
         for event in answer.events:
             check_event(event)
 
@@ -135,7 +140,7 @@ async def test_the_tools_are_listed_once(client: Any) -> None:
     """While the list is in the input it is not fetched again."""
     said = {"role": "user", "content": "sim:mcp"}
     first = await client.ask([said], tools=[CLOCKS])
-    listed = strip(first.body["output"][0])
+    listed = strip_item(first.body["output"][0])
     second = await client.ask([said, listed, said], tools=[CLOCKS])
 
     assert listed["type"] == "mcp_list_tools"
@@ -168,8 +173,8 @@ async def test_an_approval_decides_about_the_call(client: Any, approve: bool) ->
     said = {"role": "user", "content": "sim:mcp-approval"}
     first = await client.ask([said], tools=[CLOCKS])
     output = first.body["output"]
-    answers = [{**one, "approve": approve} for one in answers_to(output)]
-    sent = [strip(item) for item in output]
+    answers = [{**one, "approve": approve} for one in build_client_answers(output)]
+    sent = [strip_item(item) for item in output]
     second = await client.ask([said, *sent, *answers], tools=[CLOCKS])
 
     calls = [one for one in second.body["output"] if one["type"] == "mcp_call"]

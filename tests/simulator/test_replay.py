@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.sealing import NotOurs, seal, unseal
+from simulator.sealing import ForeignSeal, seal_content, unseal_content
 
 USER = {"role": "user", "content": "Hello"}
 MORE = {"role": "user", "content": "Go on"}
@@ -240,6 +240,6 @@ def test_a_seal_opens_to_what_was_sealed() -> None:
 
     made = Seal("rs_1", "org", "gpt-5.2", "0" * 32, "someone", 64)
 
-    assert unseal(seal(made)) == made
-    with pytest.raises(NotOurs):
-        unseal("gAAAA" + "A" * 400)
+    assert unseal_content(seal_content(made)) == made
+    with pytest.raises(ForeignSeal):
+        unseal_content("gAAAA" + "A" * 400)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from simulator.catalogue import ALL_SCENARIOS, SCENARIOS
 from simulator.options import UnknownOption, find_spec, parse_spec
+from simulator.scenarios.catalogue import ALL_SCENARIOS, SCENARIOS
 
 FUNCTION = {
     "type": "function",

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 from package_types import check_event, unknown_fields
 from simulator import Simulator
-from simulator.catalogue import ALL_SCENARIOS
-from simulator.scenario import Reply
+from simulator.scenarios.catalogue import ALL_SCENARIOS
+from simulator.scenarios.scenario import Reply
 
 pytestmark = pytest.mark.asyncio
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.tokens import PromptCache, common_prefix, count_tokens
+from simulator.tokens import PromptCache, count_common_prefix, count_tokens
 
 LONG = "All work and no play makes a dull stand-in. " * 200
 
@@ -101,7 +101,7 @@ async def test_the_sums(client: Any) -> None:
 )
 def test_common_prefix(one: bytes, other: bytes, shared: int) -> None:
     """The shared bytes at the head are counted."""
-    assert common_prefix(one, other) == shared
+    assert count_common_prefix(one, other) == shared
 
 
 def test_the_longest_of_several_counts() -> None:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from pretended_sandbox import CONFINED
-from toolbox.containers import Containers
-from toolbox.inside import INSIDE
-from toolbox.sandbox import SandboxTools
-from toolbox.sandbox_limits import SandboxLimits
+from toolbox.sandbox.backend import SandboxLimits
+from toolbox.sandbox.containers import ContainerBackend
+from toolbox.sandbox.program import SANDBOX_PROGRAM
+from toolbox.sandbox.tools import SandboxTools
 from upstream import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -64,7 +64,7 @@ class Client:
     def tools(self, wheels: str = "") -> SandboxTools:
         """Return tools that use it."""
         return SandboxTools(
-            LIMITS, wheels, print, [Containers(self.name, "an/image:1", wheels)]
+            LIMITS, wheels, print, [ContainerBackend(self.name, "an/image:1", wheels)]
         )
 
 
@@ -126,7 +126,7 @@ async def test_container_is_closed(client: Client) -> None:
             "--tmpfs": [f"/work:{room}", f"/tmp:{room}"],
             "--env": ["HOME=/tmp", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"],
         }
-        assert arguments[-4:] == ["python3", "-I", "-c", INSIDE]
+        assert arguments[-4:] == ["python3", "-I", "-c", SANDBOX_PROGRAM]
         assert "CANARY" not in json.dumps([arguments, environment])
         assert environment["DOCKER_HOST"] == "unix:///run/docker.sock"
 
@@ -165,7 +165,7 @@ async def test_client_that_does_not_start(client: Client) -> None:
     (client.folder / client.name).write_bytes(b"\x7fELF")
     log: list[str] = []
     tools = SandboxTools(
-        log=log.append, backends=[Containers(client.name, "an/image:1")]
+        log=log.append, backends=[ContainerBackend(client.name, "an/image:1")]
     )
 
     assert await tools.specs() == []
@@ -177,7 +177,9 @@ async def test_without_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is to be installed."""
     monkeypatch.setenv("PATH", "/nowhere")
     log: list[str] = []
-    tools = SandboxTools(log=log.append, backends=[Containers("docker", "an/image:1")])
+    tools = SandboxTools(
+        log=log.append, backends=[ContainerBackend("docker", "an/image:1")]
+    )
 
     assert await tools.specs() == []
     assert log == [

@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 
 from pretended_sandbox import Pretended, answering
-from toolbox.bubblewrap_cell import BubblewrapCell
-from toolbox.conversations import KeptArchive, RunStopped, Sandbox
-from toolbox.process_handle import start_process
-from toolbox.replies import SandboxReply, SandboxSilent
-from toolbox.sandbox_limits import SandboxLimits
+from toolbox.sandbox.backend import SandboxLimits, start_process
+from toolbox.sandbox.bubblewrap import BubblewrapProcess
+from toolbox.sandbox.runs import (
+    RunStopped,
+    Sandbox,
+    SandboxReply,
+    SandboxReplyMissing,
+    WorkspaceArchive,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -29,7 +33,7 @@ async def ask(
     """Ask a pretended sandbox; nothing of it is left afterwards."""
     before = len(os.listdir("/proc/self/fd"))
     try:
-        return await Sandbox(backend, limits).ask({"operation": "x"}, None, spool)
+        return await Sandbox(backend, limits).run({"operation": "x"}, None, spool)
     finally:
         [cell] = backend.cells
         assert cell.process.returncode is not None
@@ -61,7 +65,7 @@ async def test_workspace_follows_the_request(tmp_path: Path, spool: Path) -> Non
     )
     sandbox = Sandbox(Pretended(count), PATIENT)
 
-    reply = await sandbox.ask({}, KeptArchive(tmp_path / "kept", 7), spool)
+    reply = await sandbox.run({}, WorkspaceArchive(tmp_path / "kept", 7), spool)
 
     assert reply.answer == {"n": 500_000}
 
@@ -71,7 +75,7 @@ async def test_deaf_sandbox_answers_all_the_same(tmp_path: Path, spool: Path) ->
     (tmp_path / "kept").write_bytes(b"x" * 500_000)
     deaf = Sandbox(Pretended("print('{}')"), PATIENT)
 
-    reply = await deaf.ask({}, KeptArchive(tmp_path / "kept", 0), spool)
+    reply = await deaf.run({}, WorkspaceArchive(tmp_path / "kept", 0), spool)
 
     assert reply.answer == {}
 
@@ -89,7 +93,7 @@ async def test_silence_is_told_with_its_reason(
     spool: Path, program: str, said: str
 ) -> None:
     """The first words of what the sandbox complained about."""
-    with pytest.raises(SandboxSilent) as caught:
+    with pytest.raises(SandboxReplyMissing) as caught:
         await ask(Pretended(program), spool)
 
     assert str(caught.value).startswith(said)
@@ -136,16 +140,16 @@ async def test_memory_of_the_host_is_not_counted() -> None:
     """Until the sandbox has a root of its own, its processes are not in sight."""
     process = await start_process(sys.executable, "-c", "input()", stdin=PIPE)
     told, telling = os.pipe()
-    cell = BubblewrapCell(process, told)
-    sizes = [cell.memory()]
+    cell = BubblewrapProcess(process, told)
+    sizes = [cell.measure_memory()]
 
     os.write(telling, json.dumps({"child-pid": process.pid}).encode())
     os.close(telling)
-    sizes.append(cell.memory())
+    sizes.append(cell.measure_memory())
 
     await cell.kill()
     await process.wait()
-    assert [*sizes, cell.memory()] == [0, 0, 0]
+    assert [*sizes, cell.measure_memory()] == [0, 0, 0]
     cell.close()
 
 
@@ -163,11 +167,11 @@ async def test_stopped_sandbox_starts_nothing(spool: Path) -> None:
     """Also what was on its way when it was stopped."""
     backend = Pretended(answering({}))
     sandbox = Sandbox(backend, PATIENT)
-    asking = asyncio.create_task(sandbox.ask({}, None, spool))
+    asking = asyncio.create_task(sandbox.run({}, None, spool))
     await asyncio.sleep(0)
 
     await sandbox.stop()
 
-    with pytest.raises(SandboxSilent):
+    with pytest.raises(SandboxReplyMissing):
         await asking
     assert [cell.closed for cell in backend.cells] == [True]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolbox.inside import INSIDE
+from toolbox.sandbox.program import SANDBOX_PROGRAM
 
 PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
@@ -25,7 +25,7 @@ PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 def test_program_is_in_order(check: list[str], tmp_path: Path) -> None:
     """Format, lint, types."""
     program = tmp_path / "program.py"
-    program.write_text(INSIDE, "utf-8")
+    program.write_text(SANDBOX_PROGRAM, "utf-8")
 
     done = subprocess.run(
         [sys.executable, "-m", *check, str(program)],
@@ -41,7 +41,7 @@ def test_program_is_in_order(check: list[str], tmp_path: Path) -> None:
 def test_program_refuses_to_run_elsewhere() -> None:
     """It ends all other processes that it can see: only where it is the first."""
     done = subprocess.run(
-        [sys.executable, "-I", "-c", INSIDE],
+        [sys.executable, "-I", "-c", SANDBOX_PROGRAM],
         input=b'{"operation": "run"}\n',
         capture_output=True,
         check=False,
@@ -53,5 +53,5 @@ def test_program_refuses_to_run_elsewhere() -> None:
 
 def test_program_runs_on_older_interpreters() -> None:
     """Containers bring their own; 3.9 is the oldest that Python still cares for."""
-    compile(INSIDE, "inside", "exec")
-    assert "match " not in INSIDE
+    compile(SANDBOX_PROGRAM, "inside", "exec")
+    assert "match " not in SANDBOX_PROGRAM

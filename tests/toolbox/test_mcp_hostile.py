@@ -20,8 +20,8 @@ from mcp_fake import (
     result,
     streamed,
 )
-from toolbox.mcp import McpServer
-from toolbox.remote_tools import LARGEST_ANSWER, MOST_TOOLS, RemoteFailed
+from toolbox.mcp.client import McpClient
+from toolbox.remote_tools import MAX_REMOTE_BYTES, MAX_TOOLS_PER_SERVER, RemoteError
 from toolbox.server_entries import ServerEntry
 from upstream import Upstream, free_port, hang_up, silence, started
 
@@ -48,10 +48,10 @@ BROKEN: dict[str, Reply] = {
     "not let in": body("secret words", status=401),
     "redirected": body("", status=307, headers={"Location": "http://127.0.0.1:9/"}),
     "compressed": body(b"\x1f\x8b", headers={"Content-Encoding": "gzip"}),
-    "too long": body(b" " * (LARGEST_ANSWER + 1)),
+    "too long": body(b" " * (MAX_REMOTE_BYTES + 1)),
     "too many words": streamed(*[LOG] * 1_001, value={}),
     "a stream without an end of line": body(
-        b"data: " + b"x" * LARGEST_ANSWER, kind="text/event-stream"
+        b"data: " + b"x" * MAX_REMOTE_BYTES, kind="text/event-stream"
     ),
 }
 
@@ -62,9 +62,7 @@ async def test_broken_answer_to_a_call_is_a_failure_of_the_tool(case: str) -> No
     async with faked({"tools/call": BROKEN[case]}) as (server, _):
         tool = await only_tool(server)
 
-        with pytest.raises(
-            RemoteFailed, match=r"^The MCP server fake .*[.]$"
-        ) as failed:
+        with pytest.raises(RemoteError, match=r"^The MCP server fake .*[.]$") as failed:
             await tool.execute({})
 
     assert "secret" not in str(failed.value)
@@ -74,8 +72,8 @@ async def test_broken_answer_to_a_call_is_a_failure_of_the_tool(case: str) -> No
 async def test_broken_answer_to_the_handshake_leaves_the_server_out(case: str) -> None:
     """Nothing of it is offered, for a reason that can be told."""
     async with faked({"initialize": BROKEN[case]}) as (server, fake):
-        with pytest.raises(RemoteFailed, match=r"^The MCP server fake .*[.]$"):
-            await server.offered()
+        with pytest.raises(RemoteError, match=r"^The MCP server fake .*[.]$"):
+            await server.list_tools()
 
     assert set(fake.methods()) <= {"initialize", "notifications/cancelled"}
 
@@ -83,10 +81,10 @@ async def test_broken_answer_to_the_handshake_leaves_the_server_out(case: str) -
 async def test_server_that_is_not_there_fails() -> None:
     """Nobody listens."""
     url = f"http://127.0.0.1:{free_port()}/mcp?key={KEY}"
-    server = McpServer(ServerEntry("fake", url))
+    server = McpClient(ServerEntry("fake", url))
 
-    with pytest.raises(RemoteFailed) as failed:
-        await server.offered()
+    with pytest.raises(RemoteError) as failed:
+        await server.list_tools()
 
     await server.close()
     assert str(failed.value) == (
@@ -97,10 +95,10 @@ async def test_server_that_is_not_there_fails() -> None:
 async def test_server_that_hangs_up_fails() -> None:
     """It aborts the connection."""
     async with Upstream(hang_up) as upstream:
-        server = McpServer(ServerEntry("fake", upstream.base_url))
+        server = McpClient(ServerEntry("fake", upstream.base_url))
 
-        with pytest.raises(RemoteFailed):
-            await server.offered()
+        with pytest.raises(RemoteError):
+            await server.list_tools()
 
         await server.close()
 
@@ -108,10 +106,10 @@ async def test_server_that_hangs_up_fails() -> None:
 async def test_silent_server_fails_when_its_time_is_up() -> None:
     """The handshake must not be called back, says the protocol."""
     async with Upstream(silence) as upstream:
-        server = McpServer(ServerEntry("fake", upstream.base_url, seconds=0.2))
+        server = McpClient(ServerEntry("fake", upstream.base_url, seconds=0.2))
 
-        with pytest.raises(RemoteFailed, match=r"did not answer within 0\.2 s"):
-            await server.offered()
+        with pytest.raises(RemoteError, match=r"did not answer within 0\.2 s"):
+            await server.list_tools()
 
         await server.close()
         assert [body["method"] for body in upstream.bodies] == ["initialize"]
@@ -131,10 +129,10 @@ async def test_call_that_takes_too_long_is_called_back() -> None:
         return await fake.answer(request)
 
     async with Upstream(answer) as upstream:
-        server = McpServer(ServerEntry("fake", upstream.base_url, seconds=0.5))
+        server = McpClient(ServerEntry("fake", upstream.base_url, seconds=0.5))
         tool = await only_tool(server)
 
-        with pytest.raises(RemoteFailed, match=r"did not answer within 0\.5 s"):
+        with pytest.raises(RemoteError, match=r"did not answer within 0\.5 s"):
             await tool.execute({})
 
         await server.close()
@@ -155,10 +153,10 @@ async def test_endless_stream_is_left() -> None:
             await stream.write(events(LOG).encode())
 
     async with Upstream(answer) as upstream:
-        server = McpServer(ServerEntry("fake", upstream.base_url))
+        server = McpClient(ServerEntry("fake", upstream.base_url))
         tool = await only_tool(server)
 
-        with pytest.raises(RemoteFailed, match="gave no answer"):
+        with pytest.raises(RemoteError, match="gave no answer"):
             await tool.execute({})
 
         await upstream.left.wait()
@@ -181,8 +179,8 @@ async def test_unknown_version_is_refused(version: object) -> None:
     """Nothing is asked of such a server."""
     opened = result({**OPENED, "protocolVersion": version})
     async with faked({"initialize": opened}) as (server, fake):
-        with pytest.raises(RemoteFailed, match="speaks another version"):
-            await server.offered()
+        with pytest.raises(RemoteError, match="speaks another version"):
+            await server.list_tools()
 
     assert fake.methods() == ["initialize"]
 
@@ -191,7 +189,7 @@ async def test_server_without_tools_is_not_asked_for_any() -> None:
     """It says so in the handshake."""
     opened = result({**OPENED, "capabilities": {"prompts": {}}})
     async with faked({"initialize": opened}) as (server, fake):
-        assert await server.offered() == ()
+        assert await server.list_tools() == ()
 
     assert "tools/list" not in fake.methods()
 
@@ -203,7 +201,7 @@ async def test_session_that_expires_again_at_once_is_not_begun_for_ever() -> Non
         tool = await only_tool(server)
         fake.replies["tools/call"] = body("", status=404)
 
-        with pytest.raises(RemoteFailed, match="ends its sessions at once"):
+        with pytest.raises(RemoteError, match="ends its sessions at once"):
             await tool.execute({})
 
     assert fake.methods().count("initialize") == 2
@@ -223,9 +221,9 @@ async def test_list_without_an_end_is_cut() -> None:
         return result({"tools": named, "nextCursor": str(shift + 1)})(message)
 
     async with faked({"tools/list": page}) as (server, fake):
-        offered = await server.offered()
+        offered = await server.list_tools()
 
-    assert len(offered) == MOST_TOOLS
+    assert len(offered) == MAX_TOOLS_PER_SERVER
     assert fake.methods().count("tools/list") == 3
 
 
@@ -233,7 +231,7 @@ async def test_empty_pages_without_an_end_are_left() -> None:
     """The same page again and again is asked for twenty times."""
     again = result({"tools": [TOOL], "nextCursor": "same"})
     async with faked({"tools/list": again}) as (server, fake):
-        assert len(await server.offered()) == 1
+        assert len(await server.list_tools()) == 1
 
     assert fake.methods().count("tools/list") == 20
 
@@ -263,21 +261,21 @@ async def test_what_is_no_tool_is_passed_over(row: object) -> None:
     """The next one is taken all the same."""
     good = {**TOOL, "name": "good"}
     async with faked({"tools/list": result({"tools": [row, good]})}) as (server, _):
-        assert [spec.own_name for spec in await server.offered()] == ["good"]
+        assert [spec.own_name for spec in await server.list_tools()] == ["good"]
 
 
 @pytest.mark.parametrize("tools", [None, "look", {"look": TOOL}, 7])
 async def test_list_that_is_none_is_empty(tools: object) -> None:
     """The server has no tools then."""
     async with faked({"tools/list": result({"tools": tools})}) as (server, _):
-        assert await server.offered() == ()
+        assert await server.list_tools() == ()
 
 
 async def test_refused_list_leaves_the_server_out() -> None:
     """The reason stays with the server: it may quote anything."""
     async with faked({"tools/list": error(f"no, {KEY}")}) as (server, _):
-        with pytest.raises(RemoteFailed) as failed:
-            await server.offered()
+        with pytest.raises(RemoteError) as failed:
+            await server.list_tools()
 
     assert str(failed.value) == "The MCP server fake does not list its tools."
 
@@ -297,9 +295,9 @@ async def test_only_allowed_tools_are_offered() -> None:
     rows = [{**TOOL, "name": name} for name in ("look", "list_a", "list_b", "delete")]
     replies = {"tools/list": result({"tools": rows})}
     async with faked(replies, allowed=("look", "list_*")) as (server, _):
-        offered = await server.offered()
+        offered = await server.list_tools()
     async with faked(replies, allowed=()) as (server, _):
-        none = await server.offered()
+        none = await server.list_tools()
 
     assert [spec.own_name for spec in offered] == ["look", "list_a", "list_b"]
     assert none == ()
@@ -434,7 +432,7 @@ async def test_stream_may_be_cut_anywhere(cut: str) -> None:
         return stream
 
     async with Upstream(answer) as upstream:
-        server = McpServer(ServerEntry("fake", upstream.base_url, seconds=5.0))
+        server = McpClient(ServerEntry("fake", upstream.base_url, seconds=5.0))
         told = await (await only_tool(server)).execute({})
         await server.close()
 

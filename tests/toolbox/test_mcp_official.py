@@ -13,7 +13,7 @@ import pytest
 
 from mcp_official import NAMES, PIXEL, OverHttp, official_http
 from toolbox.remote_tools import RemoteTool
-from toolbox.tool_servers import LentTools, NamedServers, ToolServers
+from toolbox.tool_servers import AvailableTools, ToolServers, ToolServerSettings
 from upstream import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -21,38 +21,38 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 PROGRAM = Path(__file__).parents[1] / "mcp_official.py"
 
 
-def over_http(official: OverHttp) -> NamedServers:
+def over_http(official: OverHttp) -> ToolServerSettings:
     """The server as an administrator names it."""
     entry = {"server_label": "web", "server_url": official.url}
-    return NamedServers(mcp=json.dumps(entry))
+    return ToolServerSettings(mcp=json.dumps(entry))
 
 
-def over_stdio(notes: Path) -> NamedServers:
+def over_stdio(notes: Path) -> ToolServerSettings:
     """The same as a program."""
     command = [sys.executable, str(PROGRAM)]
     entry = {"server_label": "web", "command": command, "env": {"NOTES": str(notes)}}
-    return NamedServers(mcp=json.dumps([entry]), allows_programs=True)
+    return ToolServerSettings(mcp=json.dumps([entry]), allows_programs=True)
 
 
 @asynccontextmanager
-async def lent(named: NamedServers) -> AsyncIterator[dict[str, RemoteTool]]:
+async def lent(named: ToolServerSettings) -> AsyncIterator[dict[str, RemoteTool]]:
     """The tools of one run by their own names; at its end all is closed."""
     servers = ToolServers()
     try:
-        async with servers.lend(named) as found:
-            assert found.complaints == ()
+        async with servers.open_tools(named) as found:
+            assert found.problems == ()
             yield by_name(found)
     finally:
         await servers.close()
 
 
-def by_name(found: LentTools) -> dict[str, RemoteTool]:
+def by_name(found: AvailableTools) -> dict[str, RemoteTool]:
     """The tools by the names that their server gives them."""
     return {tool.name.removeprefix("web_"): tool for tool in found.tools}
 
 
 @asynccontextmanager
-async def way(kind: str, notes: Path) -> AsyncIterator[NamedServers]:
+async def way(kind: str, notes: Path) -> AsyncIterator[ToolServerSettings]:
     """The server over one of its ways."""
     if kind == "stdio":
         yield over_stdio(notes)
@@ -197,12 +197,12 @@ async def test_tools_are_remembered_and_a_session_is_begun_for_a_call_alone() ->
     servers = ToolServers(now=lambda: now[0])
     async with official_http() as official:
         named = over_http(official)
-        async with servers.lend(named) as first:
+        async with servers.open_tools(named) as first:
             pass
         await servers.close()
         asked = len(official.requests)
 
-        async with servers.lend(named) as second:
+        async with servers.open_tools(named) as second:
             assert len(official.requests) == asked
             await by_name(second)["weather"].execute({"city": "Bern"})
         await servers.close()
@@ -210,7 +210,7 @@ async def test_tools_are_remembered_and_a_session_is_begun_for_a_call_alone() ->
         assert official.noted.count("list 0") == 1
 
         now[0] = 301.0
-        async with servers.lend(named):
+        async with servers.open_tools(named):
             pass
         await servers.close()
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mcp_fake import OPENED, TOOL, only_tool
-from toolbox.mcp import McpServer
-from toolbox.remote_tools import RemoteFailed
+from toolbox.mcp.client import McpClient
+from toolbox.remote_tools import RemoteError
 from toolbox.server_entries import ServerEntry
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -43,10 +43,10 @@ def program(*lines: str) -> str:
 
 
 @asynccontextmanager
-async def running(code: str, *arguments: str) -> AsyncIterator[McpServer]:
+async def running(code: str, *arguments: str) -> AsyncIterator[McpClient]:
     """A client of a program in Python."""
     command = (sys.executable, "-c", code, *arguments)
-    server = McpServer(ServerEntry("local", command=command, seconds=120.0))
+    server = McpClient(ServerEntry("local", command=command, seconds=120.0))
     try:
         yield server
     finally:
@@ -73,7 +73,7 @@ async def test_program_that_goes_wrong_ends(case: str) -> None:
         tool = await only_tool(server)
 
         for _ in range(2):
-            with pytest.raises(RemoteFailed) as failed:
+            with pytest.raises(RemoteError) as failed:
                 await tool.execute({})
             assert str(failed.value) == f"The MCP server local {why}."
 
@@ -88,10 +88,10 @@ SENTENCES = {
 @pytest.mark.parametrize("case", SENTENCES)
 async def test_program_that_cannot_be_started_fails(case: str) -> None:
     """The sentence does not quote the command."""
-    server = McpServer(ServerEntry("local", command=SENTENCES[case]))
+    server = McpClient(ServerEntry("local", command=SENTENCES[case]))
 
-    with pytest.raises(RemoteFailed, match=r"^The MCP server local cannot be started"):
-        await server.offered()
+    with pytest.raises(RemoteError, match=r"^The MCP server local cannot be started"):
+        await server.list_tools()
 
     await server.close()
 
@@ -146,7 +146,7 @@ async def test_what_a_program_started_ends_with_it(ending: str, tmp_path: Path) 
         call = asyncio.create_task(tool.execute({}))
         reader, writer = await connected.get()
         if ending == "program":
-            with pytest.raises(RemoteFailed):
+            with pytest.raises(RemoteError):
                 await call
         else:
             call.cancel()
@@ -166,8 +166,8 @@ async def test_handshake_that_fails_leaves_no_program_behind(tmp_path: Path) -> 
     )
     async with running(code + "            pass") as server:
         for _ in range(2):
-            with pytest.raises(RemoteFailed, match="speaks another version"):
-                await server.offered()
+            with pytest.raises(RemoteError, match="speaks another version"):
+                await server.list_tools()
 
     assert starts.read_text("utf-8") == "xx"
 
@@ -176,10 +176,10 @@ async def test_program_may_listen_to_nobody() -> None:
     """What is written to it waits; the run ends all the same."""
     code = "import time\ntime.sleep(999)"
     command = (sys.executable, "-c", code)
-    server = McpServer(ServerEntry("local", command=command, seconds=0.2))
+    server = McpClient(ServerEntry("local", command=command, seconds=0.2))
 
-    with pytest.raises(RemoteFailed, match=r"did not answer within 0\.2 s"):
-        await server.offered()
+    with pytest.raises(RemoteError, match=r"did not answer within 0\.2 s"):
+        await server.list_tools()
 
     await server.close()
 
@@ -193,7 +193,7 @@ async def test_secret_of_the_environment_is_taken_out_of_answers() -> None:
         environment=(("KEY", 'a"canary'),),
         secrets=('a"canary',),
     )
-    server = McpServer(entry)
+    server = McpClient(entry)
 
     told = await (await only_tool(server)).execute({})
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import pytest
 from aiohttp import web
 
-from toolbox.openapi import OpenApiServer
-from toolbox.remote_tools import RemoteFailed
+from toolbox.openapi.client import OpenApiClient
+from toolbox.remote_tools import RemoteError
 from toolbox.server_entries import ServerEntry
 from upstream import Answerer, Upstream, free_port, hang_up, in_turn, replying, silence
 
@@ -36,12 +36,12 @@ def parameter(name: str, place: str, **more: Any) -> Json:
 @asynccontextmanager
 async def serving(
     content: object, answer: Answerer, **more: Any
-) -> AsyncIterator[tuple[OpenApiServer, Upstream]]:
+) -> AsyncIterator[tuple[OpenApiClient, Upstream]]:
     """A server that gives its document first, and answers calls as it likes."""
     text = content if isinstance(content, str) else json.dumps(content)
     async with Upstream(in_turn(replying(text), answer)) as upstream:
         known = {"headers": HEADERS, "secrets": (KEY,), "seconds": 10.0, **more}
-        server = OpenApiServer(ServerEntry("own", upstream.base_url, **known))
+        server = OpenApiClient(ServerEntry("own", upstream.base_url, **known))
         try:
             yield server, upstream
         finally:
@@ -53,8 +53,8 @@ async def called(
 ) -> tuple[Any, Upstream]:
     """The result of the one tool."""
     async with serving(content, answer or replying("{}")) as (server, upstream):
-        [operation] = await server.offered()
-        result = await server.tool(operation).execute(dict(arguments))
+        [operation] = await server.list_tools()
+        result = await server.make_tool(operation).execute(dict(arguments))
     return result, upstream
 
 
@@ -175,8 +175,8 @@ async def test_only_allowed_operations_are_offered() -> None:
         "paths": {f"/{name}": {"get": {"operationId": name}} for name in ("aa", "b")},
     }
     async with serving(content, silence, allowed=("a*",)) as (server, _):
-        offered = await server.offered()
-        tools = [server.tool(one).name for one in offered]
+        offered = await server.list_tools()
+        tools = [server.make_tool(one).name for one in offered]
 
     assert tools == ["own_aa"]
 
@@ -256,7 +256,7 @@ async def test_broken_answer_is_a_failure(case: str) -> None:
     """The sentence has neither address nor key."""
     answer, why = FAILING[case]
 
-    with pytest.raises(RemoteFailed, match=f"^The tool server own .*{why}") as failed:
+    with pytest.raises(RemoteError, match=f"^The tool server own .*{why}") as failed:
         await called(document(), {}, answer)
 
     assert KEY not in str(failed.value)
@@ -266,9 +266,9 @@ async def test_broken_answer_is_a_failure(case: str) -> None:
 async def test_silent_server_fails_when_its_time_is_up() -> None:
     """Its own time."""
     async with serving(document(), silence, seconds=0.5) as (server, upstream):
-        [operation] = await server.offered()
-        with pytest.raises(RemoteFailed, match=r"did not answer within 0\.5 s"):
-            await server.tool(operation).execute({})
+        [operation] = await server.list_tools()
+        with pytest.raises(RemoteError, match=r"did not answer within 0\.5 s"):
+            await server.make_tool(operation).execute({})
         await upstream.left.wait()
 
 
@@ -284,7 +284,7 @@ def redirecting(place: str, status: int = 307) -> Answerer:
 async def test_key_follows_no_redirection_to_another_host(status: int) -> None:
     """Nor to another port."""
     async with Upstream(replying("{}")) as thief:
-        with pytest.raises(RemoteFailed, match="sends calls on to another host"):
+        with pytest.raises(RemoteError, match="sends calls on to another host"):
             await called(document(), {}, redirecting(thief.base_url, status))
 
         assert thief.requests == []
@@ -313,7 +313,7 @@ async def test_post_is_not_made_into_a_get() -> None:
 
 async def test_redirection_in_circles_ends() -> None:
     """After four requests."""
-    with pytest.raises(RemoteFailed, match="sends calls round in circles"):
+    with pytest.raises(RemoteError, match="sends calls round in circles"):
         await called(document(), {}, redirecting("/look"))
 
 
@@ -324,8 +324,8 @@ async def test_key_is_for_the_host_of_the_calls_alone() -> None:
             server,
             home,
         ):
-            [operation] = await server.offered()
-            await server.tool(operation).execute({})
+            [operation] = await server.list_tools()
+            await server.make_tool(operation).execute({})
 
         assert "Authorization" not in home.requests[0].headers
         assert "X-API-Key" not in home.requests[0].headers
@@ -338,7 +338,7 @@ async def test_document_cannot_send_calls_elsewhere() -> None:
     async with Upstream(replying("{}")) as thief:
         content = document(servers=[{"url": thief.base_url}])
         async with serving(content, silence) as (server, _):
-            assert await server.offered() == ()
+            assert await server.list_tools() == ()
 
         assert thief.requests == []
 
@@ -350,8 +350,8 @@ async def test_document_cannot_send_calls_elsewhere() -> None:
 async def test_what_is_no_document_leaves_the_server_out(content: str) -> None:
     """For a reason that an administrator understands."""
     async with serving(content, silence) as (server, _):
-        with pytest.raises(RemoteFailed) as failed:
-            await server.offered()
+        with pytest.raises(RemoteError) as failed:
+            await server.list_tools()
 
     assert str(failed.value) == (
         "The tool server own has no OpenAPI document of version 3, as JSON, at its "
@@ -364,9 +364,9 @@ async def test_document_that_is_not_given_leaves_the_server_out(status: int) -> 
     """No redirection is followed to it."""
     headers = {"Location": f"http://127.0.0.1:{free_port()}/"}
     async with Upstream(replying("secret", status, headers=headers)) as upstream:
-        server = OpenApiServer(ServerEntry("own", upstream.base_url))
-        with pytest.raises(RemoteFailed, match=f"its document \\(HTTP {status}\\)"):
-            await server.offered()
+        server = OpenApiClient(ServerEntry("own", upstream.base_url))
+        with pytest.raises(RemoteError, match=f"its document \\(HTTP {status}\\)"):
+            await server.list_tools()
         await server.close()
 
 
@@ -380,7 +380,7 @@ async def test_endless_document_leaves_the_server_out() -> None:
             await stream.write(b" " * 65_536)
 
     async with Upstream(endless) as upstream:
-        server = OpenApiServer(ServerEntry("own", upstream.base_url))
-        with pytest.raises(RemoteFailed, match="sent more than 8388608 bytes"):
-            await server.offered()
+        server = OpenApiClient(ServerEntry("own", upstream.base_url))
+        with pytest.raises(RemoteError, match="sent more than 8388608 bytes"):
+            await server.list_tools()
         await server.close()

@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
-from toolbox.openapi_operations import OpenApiDocument, OpenApiOperation
-from toolbox.openapi_schemas import SchemaUnusable
+from toolbox.openapi.document import (
+    InvalidOpenApiSchema,
+    OpenApiDocument,
+    OpenApiOperation,
+)
 
 Json = dict[str, Any]
 URL = "https://api.example.com/docs/openapi.json"
@@ -75,7 +78,7 @@ def test_each_method_of_each_path_is_a_tool() -> None:
 )
 def test_other_documents_are_refused(content: object) -> None:
     """Version 3 alone."""
-    with pytest.raises(SchemaUnusable):
+    with pytest.raises(InvalidOpenApiSchema):
         list(OpenApiDocument(content, URL).operations())
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pretended_sandbox import CONFINED, Pretended, answering
-from toolbox.bubblewrap import Bubblewrap, interpreters
-from toolbox.sandbox import SandboxTools, usual_backends
+from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from toolbox.sandbox.tools import SandboxTools, list_default_backends
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -95,9 +95,9 @@ async def test_without_a_sandbox_nothing_runs() -> None:
 
 async def test_usual_order() -> None:
     """Bubblewrap before containers; the server's own interpreter before the system's."""
-    names = [backend.name for backend in usual_backends()]
+    names = [backend.name for backend in list_default_backends()]
 
-    wrapped = [f"bubblewrap with {python}" for python in interpreters()]
+    wrapped = [f"bubblewrap with {python}" for python in find_interpreters()]
     assert names == [*wrapped, "docker", "podman"]
 
 
@@ -119,7 +119,9 @@ def bwrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 async def wrapped() -> list[str]:
     """Return what the log says of bubblewrap with this interpreter."""
     log: list[str] = []
-    tools = SandboxTools(log=log.append, backends=[Bubblewrap(interpreters()[-1])])
+    tools = SandboxTools(
+        log=log.append, backends=[BubblewrapBackend(find_interpreters()[-1])]
+    )
     assert await tools.specs() == []
     await tools.close()
     return [line.partition(": ")[2].partition(": ")[2] for line in log]

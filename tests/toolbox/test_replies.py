@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from toolbox.replies import (
-    FilePart,
+from toolbox.sandbox.backend import SandboxLimits
+from toolbox.sandbox.runs import (
+    FileSlice,
     SandboxReply,
-    SandboxSilent,
-    longest_reply,
+    SandboxReplyMissing,
+    max_reply_bytes,
     read_reply,
 )
-from toolbox.sandbox_answers import SandboxAnswer, sandbox_answer
-from toolbox.sandbox_limits import SandboxLimits
+from toolbox.sandbox.tools import SandboxResult, build_sandbox_result
 
 LIMITS = SandboxLimits(output=100, disk=1000)
 MANIFEST = b'[["file", "a.txt", 384, 5]]\n'
@@ -40,7 +40,7 @@ def test_answer_with_a_workspace(spool: Path) -> None:
     begin = len(json.dumps(answer)) + 1
     assert reply.archive == begin
     [changed] = reply.changed
-    assert changed == FilePart("a.txt", begin + len(MANIFEST), 5)
+    assert changed == FileSlice("a.txt", begin + len(MANIFEST), 5)
     assert spool.read_bytes()[changed.start :][: changed.size] == b"bytes"
 
 
@@ -57,15 +57,15 @@ def test_what_is_no_answer(spool: Path, content: bytes) -> None:
     """Silence, whatever it was meant to be."""
     spool.write_bytes(content)
 
-    with pytest.raises(SandboxSilent):
+    with pytest.raises(SandboxReplyMissing):
         read_reply(spool, LIMITS)
 
 
 def test_endless_line_is_no_answer(spool: Path) -> None:
     """Only so much of it is read."""
-    spool.write_bytes(b'{"text": "' + b"x" * longest_reply(LIMITS) + b'"}\n')
+    spool.write_bytes(b'{"text": "' + b"x" * max_reply_bytes(LIMITS) + b'"}\n')
 
-    with pytest.raises(SandboxSilent):
+    with pytest.raises(SandboxReplyMissing):
         read_reply(spool, LIMITS)
 
 
@@ -111,7 +111,7 @@ def test_senseless_answers_are_told_all_the_same(
     answer: dict[str, object], told: str
 ) -> None:
     """Nothing raises, and nothing in them is a format."""
-    found = sandbox_answer(SandboxReply(answer, None), (), LIMITS)
+    found = build_sandbox_result(SandboxReply(answer, None), (), LIMITS)
 
     assert found.text == told
 
@@ -120,10 +120,10 @@ def test_answer_of_a_run(spool: Path) -> None:
     """The names come from what was found to be true."""
     answer = {**RUN, "stdout": "é", "result": '{"json": [1]}', "changed": [["a", 0, 9]]}
 
-    found = sandbox_answer(
-        SandboxReply(answer, None, (FilePart("b/ü", 1, 2),)), (), LIMITS
+    found = build_sandbox_result(
+        SandboxReply(answer, None, (FileSlice("b/ü", 1, 2),)), (), LIMITS
     )
 
-    assert found == SandboxAnswer(
+    assert found == SandboxResult(
         '{"stdout": "é", "stderr": "", "result": [1], "files": ["b/ü"]}'
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sandbox_sample import TIGHT, Chat, sandboxed, sandboxed_processes
-from toolbox.sandbox_limits import MEBIBYTE
+from toolbox.sandbox.backend import MEBIBYTE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -88,7 +88,9 @@ ENDLESS = {
 
 async def test_what_never_ends_is_stopped() -> None:
     """All at once; nobody is left of any, and each chat goes on."""
-    async with sandboxed(replace(TIGHT, seconds=3.0, at_once=len(ENDLESS))) as first:
+    async with sandboxed(
+        replace(TIGHT, seconds=3.0, concurrency=len(ENDLESS))
+    ) as first:
         chats = [replace(first, name=name) for name in ENDLESS]
         runs = [chat.run(ENDLESS[chat.name]) for chat in chats]
         for ran in await asyncio.gather(*runs):

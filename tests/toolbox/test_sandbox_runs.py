@@ -15,7 +15,7 @@ import pytest
 from openai_responses.loop.arguments import argument_error
 from openai_responses.requests.json_schema import strict_schema
 from sandbox_sample import TIGHT, Chat, sandboxed
-from toolbox.sandbox_specs import sandbox_specs
+from toolbox.sandbox.tools import build_sandbox_specs
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -167,7 +167,7 @@ async def test_only_some_files_are_handed_out(chat: Chat) -> None:
     """The rest stays in the workspace, and the model knows."""
     ran = await chat.run("for n in range(30): open(f'{n:02}', 'w').write('x')")
 
-    assert len(ran.answer.files) == TIGHT.returned
+    assert len(ran.answer.files) == TIGHT.returned_files
     assert ran.told["note"] == "10 more are not listed."
 
 
@@ -293,7 +293,7 @@ async def test_tools_are_described(chat: Chat) -> None:
     specs = await chat.tools.specs()
 
     assert [spec["name"] for spec in specs] == NAMES
-    for spec in (*specs, *sandbox_specs(with_dependencies=True)):
+    for spec in (*specs, *build_sandbox_specs(with_dependencies=True)):
         assert strict_schema(spec["parameters"]) is not None
         assert spec["description"]
     assert specs[0]["parameters"]["properties"].keys() == {"code"}

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from sandbox_sample import CANARY, TIGHT, Chat, Ran, sandboxed, sandboxed_processes
-from toolbox.bubblewrap import Bubblewrap, interpreters
-from toolbox.bubblewrap_cell import BubblewrapCell
-from toolbox.sandbox import SandboxTools
-from toolbox.sandbox_limits import SandboxLimits
+from toolbox.sandbox.backend import SandboxLimits
+from toolbox.sandbox.bubblewrap import (
+    BubblewrapBackend,
+    BubblewrapProcess,
+    find_interpreters,
+)
+from toolbox.sandbox.tools import SandboxTools
 from upstream import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -133,15 +136,15 @@ class Meeting:
     """Bubblewrap, whose cells wait for each other before they begin."""
 
     expected: int
-    bubblewrap: Bubblewrap
+    bubblewrap: BubblewrapBackend
     met: asyncio.Event = field(default_factory=asyncio.Event)
     open: int = 0
     most: int = 0
     name = "a meeting"
 
-    async def open_cell(self, program: str, limits: SandboxLimits) -> "MeetingCell":
+    async def start(self, program: str, limits: SandboxLimits) -> "MeetingCell":
         """Open a cell; let all begin when as many as expected are open."""
-        cell = await self.bubblewrap.open_cell(program, limits)
+        cell = await self.bubblewrap.start(program, limits)
         self.open += 1
         self.most = max(self.most, self.open)
         if self.open == self.expected:
@@ -153,9 +156,13 @@ class Meeting:
 class MeetingCell:
     """A cell that says when it is closed."""
 
-    def __init__(self, cell: BubblewrapCell, meeting: Meeting) -> None:
+    def __init__(self, cell: BubblewrapProcess, meeting: Meeting) -> None:
         self._cell, self._meeting = cell, meeting
-        self.process, self.memory, self.kill = cell.process, cell.memory, cell.kill
+        self.process, self.measure_memory, self.kill = (
+            cell.process,
+            cell.measure_memory,
+            cell.kill,
+        )
 
     def close(self) -> None:
         """Close it."""
@@ -181,9 +188,9 @@ children
 @pytest.mark.parametrize(("chats", "at_once"), [(20, 20), (12, 3)])
 async def test_many_at_once_stay_within_their_limits(chats: int, at_once: int) -> None:
     """Each run has as many processes as if it were alone; no more runs than allowed."""
-    bubblewrap = Bubblewrap(interpreters()[-1])
+    bubblewrap = BubblewrapBackend(find_interpreters()[-1])
     meeting = Meeting(1, bubblewrap)
-    tools = SandboxTools(replace(TIGHT, at_once=at_once), "", print, [meeting])
+    tools = SandboxTools(replace(TIGHT, concurrency=at_once), "", print, [meeting])
     assert await tools.specs()
     meeting.expected, meeting.met = at_once, asyncio.Event()
 

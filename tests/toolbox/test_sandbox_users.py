@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sandbox_sample import sandboxed_processes
-from toolbox.bubblewrap import interpreters
+from toolbox.sandbox.bubblewrap import find_interpreters
 from upstream import until
 
 SOURCES = Path(__file__).resolve().parents[2] / "pipelines" / "toolbox"
@@ -56,7 +56,7 @@ def start(folder: str, codes: list[str], seconds: int) -> "subprocess.Popen[str]
     """Start a server that is nobody special, and let it run codes."""
     user = SOMEBODY if os.geteuid() == 0 else None
     process = subprocess.Popen(
-        [str(interpreters()[-1]), "-B", "-c", SERVER, str(seconds)],
+        [str(find_interpreters()[-1]), "-B", "-c", SERVER, str(seconds)],
         cwd=folder,
         user=user,
         group=user,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sandbox_sample import CANARY, Chat
-from toolbox.bubblewrap import interpreters
+from toolbox.sandbox.bubblewrap import find_interpreters
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -104,7 +104,7 @@ async def test_root_holds_what_python_needs(chat: Chat) -> None:
     found = (await chat.run(code)).result
 
     system = {"dev", "etc", "lib", "lib64", "proc", "tmp", "usr", "work"}
-    assert set(found["/"]) <= system | {interpreters()[-1].parts[1]}
+    assert set(found["/"]) <= system | {find_interpreters()[-1].parts[1]}
     assert found["/etc"] == ["ld.so.cache"]
     assert found["/dev"] == ["fd", "null", "random", "shm", "urandom", "zero"]
 

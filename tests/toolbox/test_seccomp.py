@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from toolbox.seccomp import _ARCHITECTURES, _CALLS, filter_program
+from toolbox.sandbox.seccomp import _ARCHITECTURES, _REFUSED_CALLS, build_seccomp_filter
 
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 MACHINES = ["x86_64", "aarch64"]
@@ -13,7 +13,7 @@ LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 
 def verdict(machine: str, number: int, first: int = 0, architecture: int = 0) -> int:
     """Interpret the filter on one call, by the rules of bpf(4)."""
-    program = filter_program(machine)
+    program = build_seccomp_filter(machine)
     assert program is not None
     steps = list(struct.iter_unpack("=HBBI", program))
     architecture = architecture or _ARCHITECTURES[machine]
@@ -36,8 +36,8 @@ def verdict(machine: str, number: int, first: int = 0, architecture: int = 0) ->
 @pytest.mark.parametrize("machine", MACHINES)
 def test_listed_calls_are_refused(machine: str) -> None:
     """And the ones beside them are not."""
-    numbers = set(_CALLS[machine].values())
-    socket = _CALLS[machine]["socket"]
+    numbers = set(_REFUSED_CALLS[machine].values())
+    socket = _REFUSED_CALLS[machine]["socket"]
 
     for number in range(600):
         refused = verdict(machine, number) == REFUSE
@@ -57,11 +57,11 @@ def test_other_machines_and_second_numbers(machine: str) -> None:
 
 def test_both_machines_refuse_the_same() -> None:
     """One table, two columns of numbers, which are never the same twice."""
-    assert _CALLS["x86_64"].keys() == _CALLS["aarch64"].keys()
-    for calls in _CALLS.values():
+    assert _REFUSED_CALLS["x86_64"].keys() == _REFUSED_CALLS["aarch64"].keys()
+    for calls in _REFUSED_CALLS.values():
         assert len(set(calls.values())) == len(calls)
 
 
 def test_unknown_machine_has_no_filter() -> None:
     """Its numbers are not known, so it gets no sandbox either."""
-    assert filter_program("riscv64") is None
+    assert build_seccomp_filter("riscv64") is None

@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
-from toolbox.server_entries import EntryReading, ServerEntries, ServerEntry
-from toolbox.server_rows import McpRow, OpenApiRow
+from toolbox.server_entries import (
+    EntryReader,
+    McpRow,
+    OpenApiRow,
+    ServerEntries,
+    ServerEntry,
+)
 
 CANARY = "tok-canary-123456"
 URL = "https://mcp.example.com/mcp"
@@ -20,14 +25,14 @@ SECRETS = {
 
 def read(given: object, *, programs: bool = False) -> ServerEntries:
     """What a valve with MCP servers comes to."""
-    reading = EntryReading("MCP_SERVERS", McpRow, revealed_secret, programs)
-    return reading.read(given if isinstance(given, str) else json.dumps(given))
+    reading = EntryReader("MCP_SERVERS", McpRow, revealed_secret, programs)
+    return reading.read_entries(given if isinstance(given, str) else json.dumps(given))
 
 
 def read_openapi(given: object) -> ServerEntries:
     """What a valve with servers of OpenAPI documents comes to."""
-    reading = EntryReading("OPENAPI_SERVERS", OpenApiRow, revealed_secret)
-    return reading.read(json.dumps(given))
+    reading = EntryReader("OPENAPI_SERVERS", OpenApiRow, revealed_secret)
+    return reading.read_entries(json.dumps(given))
 
 
 def revealed_secret(text: str) -> str | None:
@@ -94,7 +99,7 @@ def test_nothing_is_no_server(text: str) -> None:
 def test_no_json_is_one_complaint(text: str) -> None:
     """It does not quote what was typed."""
     assert read(text) == ServerEntries(
-        complaints=(
+        problems=(
             "MCP_SERVERS: it is no JSON. An administrator can correct it in the valves "
             "of this pipeline; until then, chats go on without.",
         )
@@ -178,7 +183,7 @@ def test_wrong_entry_is_left_out_alone(case: str) -> None:
     found = read([row(), wrong, row(server_label="last")])
 
     assert [entry.label for entry in found.entries] == ["web", "last"]
-    [sentence] = found.complaints
+    [sentence] = found.problems
     assert sentence.startswith(f"MCP_SERVERS: {why}")
     assert CANARY not in sentence
 
@@ -198,7 +203,7 @@ def test_openapi_server_has_a_base_address_but_no_program() -> None:
     assert found.entries == (
         ServerEntry("web", URL, base_url="https://api.example.com/v2"),
     )
-    assert len(found.complaints) == 1
+    assert len(found.problems) == 1
 
 
 def test_repr_of_a_server_tells_no_secret() -> None:

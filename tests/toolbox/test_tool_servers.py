@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from mcp_fake import OPENED, TOOL, FakeMcp, result
-from toolbox.tool_servers import NamedServers, ToolServers
+from toolbox.tool_servers import ToolServers, ToolServerSettings
 from upstream import Upstream, free_port, silence
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -23,13 +23,15 @@ async def document(_: web.Request) -> web.Response:
     return web.json_response(DOCUMENT)
 
 
-def named(mcp: dict[str, str], openapi: dict[str, str] | None = None) -> NamedServers:
+def named(
+    mcp: dict[str, str], openapi: dict[str, str] | None = None
+) -> ToolServerSettings:
     """Servers by their labels."""
     first, second = (
         json.dumps([{"server_label": name, "server_url": url} for name, url in row])
         for row in (mcp.items(), (openapi or {}).items())
     )
-    return NamedServers(first, second)
+    return ToolServerSettings(first, second)
 
 
 async def test_tools_of_all_servers_have_names_of_their_own() -> None:
@@ -42,16 +44,16 @@ async def test_tools_of_all_servers_have_names_of_their_own() -> None:
             {"a": mcp.base_url, "b": mcp.base_url, "down": down, "b d": down},
             {"a": openapi.base_url},
         )
-        async with servers.lend(wanted) as lent:
+        async with servers.open_tools(wanted) as lent:
             names = [tool.name for tool in lent.tools]
             seen = await lent.tools[1].execute({})
         await servers.close()
 
     assert names == ["a_look", "b_look", "a_look_2"]
     assert seen["content"][0]["text"] == "Seen."
-    assert len(lent.complaints) == 2
-    assert "server 4 is left out" in lent.complaints[0]
-    assert "The MCP server down cannot be reached" in lent.complaints[1]
+    assert len(lent.problems) == 2
+    assert "server 4 is left out" in lent.problems[0]
+    assert "The MCP server down cannot be reached" in lent.problems[1]
 
 
 async def test_server_that_failed_is_left_in_peace_for_a_while() -> None:
@@ -63,8 +65,8 @@ async def test_server_that_failed_is_left_in_peace_for_a_while() -> None:
     async with Upstream(fake.answer) as mcp:
         for moment, complaints in ((0.0, 1), (29.0, 1), (31.0, 0)):
             now[0] = moment
-            async with servers.lend(named({"a": mcp.base_url})) as lent:
-                assert len(lent.complaints) == complaints
+            async with servers.open_tools(named({"a": mcp.base_url})) as lent:
+                assert len(lent.problems) == complaints
             fake.replies["initialize"] = result(OPENED)
         await servers.close()
 
@@ -78,8 +80,8 @@ async def test_other_keys_are_another_server() -> None:
     async with Upstream(fake.answer) as mcp:
         for key in ("one", "two", "one"):
             row = {"server_label": "a", "server_url": mcp.base_url}
-            wanted = NamedServers(json.dumps({**row, "authorization": key}))
-            async with servers.lend(wanted):
+            wanted = ToolServerSettings(json.dumps({**row, "authorization": key}))
+            async with servers.open_tools(wanted):
                 pass
         await servers.close()
 
@@ -98,8 +100,8 @@ async def test_stopped_run_ends_its_sessions_without_waiting() -> None:
             called.set()
         return await (silence if is_call else fake.answer)(request)
 
-    async def run(wanted: NamedServers) -> None:
-        async with servers.lend(wanted) as lent:
+    async def run(wanted: ToolServerSettings) -> None:
+        async with servers.open_tools(wanted) as lent:
             await lent.tools[0].execute({})
 
     async with Upstream(answer) as mcp:
@@ -121,6 +123,6 @@ async def test_server_is_asked_once_for_a_name_it_lists_twice() -> None:
     fake = FakeMcp({"tools/list": result({"tools": twice})})
     servers = ToolServers()
     async with Upstream(fake.answer) as mcp:
-        async with servers.lend(named({"a": mcp.base_url})) as lent:
+        async with servers.open_tools(named({"a": mcp.base_url})) as lent:
             assert [tool.description for tool in lent.tools] == ["Looks."]
         await servers.close()

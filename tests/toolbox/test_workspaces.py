@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from skipping_loop import run_skipping
-from toolbox.replies import FilePart, SandboxReply
-from toolbox.sandbox_limits import SandboxLimits
-from toolbox.workspace_root import WorkspaceRoot
-from toolbox.workspaces import SandboxClosed, SandboxFile, Workspaces
+from toolbox.sandbox.backend import SandboxLimits
+from toolbox.sandbox.runs import FileSlice, SandboxReply
+from toolbox.sandbox.workspaces import (
+    SandboxClosed,
+    SandboxFile,
+    WorkspacePool,
+    WorkspaceRoot,
+)
 
 LIMITS = SandboxLimits(disk=10, idle_seconds=60.0, chats=3)
 
@@ -24,20 +28,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def keep(
-    workspaces: Workspaces, chat: str, text: bytes
+    workspaces: WorkspacePool, chat: str, text: bytes
 ) -> tuple[SandboxFile, ...]:
     """Let a run of a chat end with a workspace, whose bytes are one file."""
-    async with workspaces.lend(chat) as workspace:
-        with workspace.spool() as spool:
+    async with workspaces.acquire(chat) as workspace:
+        with workspace.open_spool() as spool:
             spool.write_bytes(b"answer\nmanifest\n" + text)
-            files = workspace.hand_out(spool, [FilePart("dir/a.txt", 16, len(text))])
-            workspace.keep(spool, SandboxReply({}, 7))
+            files = workspace.export_files(
+                spool, [FileSlice("dir/a.txt", 16, len(text))]
+            )
+            workspace.store_archive(spool, SandboxReply({}, 7))
             return files
 
 
-async def kept(workspaces: Workspaces, chat: str) -> bytes | None:
+async def kept(workspaces: WorkspacePool, chat: str) -> bytes | None:
     """Return what the next run of a chat would be given."""
-    async with workspaces.lend(chat) as workspace:
+    async with workspaces.acquire(chat) as workspace:
         if workspace.archive is None:
             return None
         return workspace.archive.path.read_bytes()[workspace.archive.start :]
@@ -47,13 +53,13 @@ def test_last_workspace_is_kept(folder: Path) -> None:
     """It replaces the one before; a run without one leaves it."""
 
     async def scene() -> None:
-        workspaces = Workspaces(LIMITS)
+        workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"old")
         await keep(workspaces, "a", b"new")
-        async with workspaces.lend("a") as workspace:
-            with workspace.spool() as spool:
+        async with workspaces.acquire("a") as workspace:
+            with workspace.open_spool() as spool:
                 spool.write_bytes(b"refused\n")
-                workspace.keep(spool, SandboxReply({}, None))
+                workspace.store_archive(spool, SandboxReply({}, None))
 
         assert await kept(workspaces, "a") == b"manifest\nnew"
         assert len([text for text in contents(folder) if b"manifest" in text]) == 1
@@ -77,7 +83,7 @@ def test_idle_workspaces_are_forgotten(folder: Path) -> None:
     """Counted from their last use."""
 
     async def scene() -> None:
-        workspaces = Workspaces(LIMITS)
+        workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")
         await keep(workspaces, "b", b"b")
         await asyncio.sleep(40)
@@ -94,11 +100,11 @@ def test_lent_workspace_is_not_idle(folder: Path) -> None:
     """However long a run takes, or waits for another."""
 
     async def scene() -> None:
-        workspaces = Workspaces(LIMITS)
+        workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")
 
         async def use() -> None:
-            async with workspaces.lend("a"):
+            async with workspaces.acquire("a"):
                 await asyncio.sleep(100)
                 assert b"manifest\na" in b"".join(contents(folder))
 
@@ -112,8 +118,8 @@ def test_oldest_of_too_many_are_forgotten(folder: Path) -> None:
     """Not those that are lent; calls without a chat count as well."""
 
     async def scene() -> None:
-        workspaces = Workspaces(LIMITS)
-        async with workspaces.lend("lent"):
+        workspaces = WorkspacePool(LIMITS)
+        async with workspaces.acquire("lent"):
             for chat in "abc":
                 await keep(workspaces, chat, b"x")
             assert await kept(workspaces, "b") == b"manifest\nx"
@@ -131,7 +137,7 @@ def test_files_that_were_handed_out_are_bounded() -> None:
     """The newest stay; all of one run fit."""
 
     async def scene() -> None:
-        workspaces = Workspaces(LIMITS)
+        workspaces = WorkspacePool(LIMITS)
         files = [(await keep(workspaces, "a", b"12345"))[0] for _ in range(3)]
 
         assert [file.path.exists() for file in files] == [False, True, True]
@@ -145,9 +151,9 @@ def test_closing_removes_everything(folder: Path) -> None:
     """Once all have come back; nothing is lent any more."""
 
     async def scene() -> None:
-        workspaces = Workspaces(LIMITS)
+        workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")
-        async with workspaces.lend("a"):
+        async with workspaces.acquire("a"):
             closing = asyncio.create_task(workspaces.close())
             await asyncio.sleep(0)
             waiting = asyncio.create_task(kept(workspaces, "a"))
@@ -177,11 +183,11 @@ def test_names_are_only_for_people(name: str, shown: str) -> None:
     """The path of the bytes has nothing of the name."""
 
     async def scene() -> None:
-        workspaces = Workspaces(LIMITS)
-        async with workspaces.lend("a") as workspace:
-            with workspace.spool() as spool:
+        workspaces = WorkspacePool(LIMITS)
+        async with workspaces.acquire("a") as workspace:
+            with workspace.open_spool() as spool:
                 spool.write_bytes(b"x")
-                [file] = workspace.hand_out(spool, [FilePart(name, 0, 1)])
+                [file] = workspace.export_files(spool, [FileSlice(name, 0, 1)])
                 assert file.name == shown
                 assert file.path.name.isdigit()
         await workspaces.close()

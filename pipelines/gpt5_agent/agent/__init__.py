@@ -1,0 +1,1 @@
+"""The agent: policy, memory, rounds and answers."""

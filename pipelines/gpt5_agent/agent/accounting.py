@@ -1,0 +1,183 @@
+"""What a run has used: tokens, seconds, rounds and calls, and the log of its steps."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from typing import Any
+
+from gpt5_agent.events import RunMetadata, StepEnded, StepKind, StepStarted
+from gpt5_agent.request import AgentLimits
+from openai_responses.models.resolve import ModelPrices
+from openai_responses.models.usage import Usage, add_usage, cost_of_run
+
+_ITERATION_LIMIT_TEXT = (
+    "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
+    "Please consider increasing the iteration limit."
+)
+
+
+class RunTotals:
+    """Adds up; earlier rounds of the same answer are brought in with `resume`."""
+
+    def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
+        """Begin now, in seconds of a clock that only grows."""
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        self.last_usage: Usage | None = None
+        self.earlier_usage: Usage | None = None
+        self._budget = budget
+        self._now = now
+        self._started_at = now()
+
+    @property
+    def seconds(self) -> float:
+        """The time that the agent itself took."""
+        return self._now() - self._started_at
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones too."""
+        return add_usage(self.earlier_usage, self.usage) or Usage()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time that is left, or None where there is no limit."""
+        most = self._budget.seconds
+        return max(0.0, most - self.seconds) if most > 0 else None
+
+    def add_earlier(
+        self, rounds: int, calls: int, usage: Usage | None, seconds: float
+    ) -> None:
+        """Go on from what earlier rounds took."""
+        self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
+        self._started_at -= seconds
+
+    def add_turn(self, usage: Usage | None) -> None:
+        """Count what a model's answer took."""
+        self.usage = add_usage(self.usage, usage)
+        self.last_usage = usage
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count no time while a person is asked."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._started_at += self._now() - began
+
+    def may_call(self, number: int) -> bool:
+        """Say whether the model may call tools in the round of that number."""
+        return number <= self._budget.rounds and not self._exhausted_limit()
+
+    def limit_error(self, number: int) -> str:
+        """Return what the calls of a round are refused with, if they are.
+
+        The calls of the last round are not made, unless it is the only one. `{tool}`
+        stands for the tool's name.
+        """
+        most = self._budget.rounds
+        if number > most or number == most > 1:
+            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(most))
+        used_up = self._exhausted_limit()
+        return used_up and f"{used_up} Cannot call tool '{{tool}}'."
+
+    def _exhausted_limit(self) -> str:
+        budget = self._budget
+        if self.seconds_left == 0:
+            return f"Time limit ({budget.seconds:g} s) reached."
+        if 0 < budget.tokens <= self.total_usage.total:
+            return f"Token limit ({budget.tokens}) reached."
+        return ""
+
+    def metadata(
+        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
+    ) -> RunMetadata:
+        """Return what the whole answer took."""
+        usage = self.total_usage
+        price = cost_of_run(usage, prices, ()) or 0.0
+        return RunMetadata(
+            strategy,
+            model,
+            ending,
+            rounds=self.rounds,
+            tool_calls=self.calls,
+            latency=self.seconds,
+            price=price,
+            usage=usage,
+        )
+
+
+def dump_usage(usage: Usage | None) -> dict[str, int]:
+    """Return the counts as they are noted."""
+    return asdict(usage) if usage else {}
+
+
+def read_usage_note(wire: object) -> Usage | None:
+    """Return the counts that were noted; None for anything else."""
+    given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
+    counts = {field.name: given.get(field.name) for field in fields(Usage)}
+    numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
+    return Usage(**numbers) if numbers else None
+
+
+class StepLog:
+    """Makes the events of the log; `log` takes a line for each end."""
+
+    def __init__(
+        self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
+    ) -> None:
+        """With `debug` the events say what was given and returned."""
+        self._log = log
+        self._now = now
+        self._debug = debug
+        self._started: dict[str, tuple[StepStarted, float]] = {}
+
+    def start(
+        self,
+        kind: StepKind,
+        label: str,
+        *,
+        parent: str = "",
+        may_call: bool = False,
+        detail: str = "",
+    ) -> StepStarted:
+        """Return the event of a step that begins."""
+        name = f"{parent}/{len(self._started) + 1}" if parent else label
+        shown = detail if self._debug else ""
+        step = StepStarted(name, parent, kind, label, may_call, shown)
+        self._started[name] = (step, self._now())
+        return step
+
+    def end(
+        self,
+        step: StepStarted,
+        *,
+        usage: Usage | None = None,
+        failed: bool = False,
+        detail: str = "",
+    ) -> StepEnded:
+        """Return the event of a step that ended."""
+        _, began = self._started[step.id]
+        ended = StepEnded(
+            step.id,
+            step.kind,
+            step.label,
+            self._now() - began,
+            usage,
+            failed,
+            detail if self._debug else "",
+        )
+        parent = self._started.get(step.parent)
+        within = f"{parent[0].label} > " if parent else ""
+        self._log(f"{within}{format_step(ended)}{step.detail and f' {step.detail}'}")
+        return ended
+
+
+def format_step(step: StepEnded) -> str:
+    """Return a step as a line: what it was, how long it took, for how many tokens."""
+    notes = [f"{step.seconds:.1f} s"]
+    notes += [f"{step.usage.total} tokens"] if step.usage else []
+    notes += ["failed"] if step.failed else []
+    return f"{step.label}: {', '.join(notes)}"

@@ -1,0 +1,158 @@
+"""What earlier rounds of an answer left in the messages.
+
+Where the host runs the tools, or asks a person, the agent is called anew for each
+round and keeps nothing itself: all it needs to know stands in the messages since the
+user's last one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gpt5_agent.agent.accounting import read_usage_note
+from gpt5_agent.agent.memory import is_turn_start
+from gpt5_agent.request import Message
+from gpt5_agent.tools.confirmations import (
+    drop_question_calls,
+    read_confirmations,
+    read_tool_calls,
+)
+from gpt5_agent.tools.guard import TOOL_FAILED_TEXT
+from openai_responses.items import Item, is_call
+from openai_responses.json_input import parse_json_object
+from openai_responses.models.usage import Usage, add_usage
+from openai_responses.requests.replay import Origin
+from owui_chat.storage.details_carrier import DetailTurn, read_details
+
+ChosenStyle = Literal["full", "lean"]
+
+_HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
+
+_REFUSAL_PREFIXES = (
+    "error: tool call rejected by user.",
+    "error: tool call was not approved.",
+    "error: the administrator does not allow",
+    "error: the user did not approve",
+)
+"""What was refused to a call has not failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRounds:
+    """The rounds before this one.
+
+    `failed` are the calls that failed, `answers` a person's by their confirmations;
+    `open_turn` is an answer of the model whose calls waited for these: its round
+    counts, its calls do not yet. `open_origin` is who made it.
+    """
+
+    rounds: int = 0
+    calls: int = 0
+    usage: Usage | None = None
+    seconds: float = 0.0
+    failed: tuple[Item, ...] = ()
+    answers: Mapping[str, bool] = field(default_factory=dict)
+    open_turn: tuple[Item, ...] = ()
+    open_origin: Origin | None = None
+
+    @property
+    def is_continuation(self) -> bool:
+        """Whether the answer was begun before."""
+        return self.rounds > 0
+
+
+def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
+    """Return what the messages since the user's last one tell."""
+    run = _messages_since_user(messages)
+    turns = [turn for message in run for turn in read_details(message)]
+    answers = read_confirmations(run)
+    left = drop_question_calls(run)
+    outputs = _read_outputs(left)
+    groups = [calls for message in left if (calls := read_tool_calls(message))]
+    open_turn = _find_open_turn(turns, outputs, answers)
+    return EarlierRounds(
+        rounds=len(groups) + bool(open_turn),
+        calls=sum(map(len, groups)),
+        usage=_sum_usage(turns),
+        seconds=sum(map(_read_seconds, turns)),
+        failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
+        answers=answers,
+        open_turn=open_turn,
+        open_origin=turns[-1].origin if open_turn else None,
+    )
+
+
+def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
+    """Return the style of policies that this chat began with, where it is known."""
+    turns = (turn for message in messages for turn in read_details(message))
+    styles: tuple[ChosenStyle, ...] = ("full", "lean")
+    noted = (turn.notes.get("style") for turn in turns)
+    return next((style for said in noted for style in styles if style == said), None)
+
+
+def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
+    places = range(len(messages) - 1, -1, -1)
+    last = next((place for place in places if is_turn_start(messages, place)), -1)
+    return messages[last + 1 :]
+
+
+def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
+    """Return what the tools returned, by call; a list of parts counts as empty."""
+    returned = (one for one in messages if one.get("role") == "tool")
+    return {
+        str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
+    }
+
+
+def _find_open_turn(
+    turns: Sequence[DetailTurn],
+    outputs: Mapping[str, str],
+    answers: Mapping[str, bool],
+) -> tuple[Item, ...]:
+    """Return the items of the last turn if it waited for a person's answers."""
+    items = tuple(one.item for one in turns[-1].items) if turns else ()
+    calls = [item for item in items if is_call(item)]
+    answered = any(call.get("call_id") in outputs for call in calls)
+    return items if answers and calls and not answered else ()
+
+
+def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
+    usage: Usage | None = None
+    for turn in turns:
+        usage = add_usage(usage, read_usage_note(turn.notes.get("usage")))
+    return usage
+
+
+def _read_seconds(turn: DetailTurn) -> float:
+    seconds = turn.notes.get("seconds")
+    return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
+
+
+def _find_failed_calls(
+    groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
+) -> Iterator[Item]:
+    """Yield the calls whose output says that they failed."""
+    for call in (call for calls in groups for call in calls):
+        function = call.get("function")
+        if isinstance(function, Mapping) and _is_failed_output(
+            outputs.get(str(call.get("id")), "")
+        ):
+            yield {"name": function.get("name"), "arguments": function.get("arguments")}
+
+
+def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
+    for turn in turns:
+        noted = turn.notes.get("failed")
+        for call in noted if isinstance(noted, list) else ():
+            if isinstance(call, dict):
+                yield call
+
+
+def _is_failed_output(text: str) -> bool:
+    if text == TOOL_FAILED_TEXT:
+        return True
+    lowered = text.strip().lower()
+    if lowered.startswith(_HOST_ERROR_PREFIXES):
+        return not lowered.startswith(_REFUSAL_PREFIXES)
+    return list(parse_json_object(text) or ()) == ["error"]

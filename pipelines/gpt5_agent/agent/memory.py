@@ -1,0 +1,158 @@
+"""What the model reads beside its instruction: given context, stored memories, a window
+of the chat.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpt5_agent.events import ContextSource
+from gpt5_agent.ports import Guide
+from gpt5_agent.request import Message
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, once each: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
+    return list(dict.fromkeys(found))
+
+
+def format_context(entries: list[ContextSource]) -> str:
+    """Return what the model reads of the entries; nothing for none."""
+    if not entries:
+        return ""
+    texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _number_unique(rows: list[Any]) -> Iterator[tuple[int, Any]]:
+    unique: list[Any] = []
+    for row in rows:
+        if row not in unique and row is not None:
+            unique.append(row)
+    yield from enumerate(unique, 1)
+
+
+def _read_entry(numbered: tuple[int, Any]) -> ContextSource:
+    number, row = numbered
+    usual = f"Context {number}"
+    if not isinstance(row, Mapping):
+        return ContextSource(usual, row if isinstance(row, str) else _dump_entry(row))
+    metadata = row.get("metadata")
+    more = {**(metadata if isinstance(metadata, Mapping) else {}), **row}
+    text = _first_text_field(row, _TEXT_KEYS) or _dump_entry(row)
+    return ContextSource(
+        _first_text_field(more, _NAME_KEYS) or usual,
+        text,
+        _first_text_field(more, _URL_KEYS),
+    )
+
+
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    texts = (row[key] for key in keys if isinstance(row.get(key), str))
+    return next((text for text in texts if text.strip()), "")
+
+
+def _dump_entry(row: object) -> str:
+    return json.dumps(row, ensure_ascii=False, default=str)
+
+
+DEFAULT_WINDOW_TURNS = 10
+"""How many turns a `sliding-window` keeps that does not say."""
+
+_WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
+
+_TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWindow:
+    """The messages that are left, with what to tell of those that are not."""
+
+    messages: Sequence[Message]
+    note: str = ""
+
+
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+    """Return what a memory policy leaves of a chat, by whole turns.
+
+    A turn is a message of the user with all that followed it; what the system says
+    before the first stays. Raises InvalidRequest for a policy that there is not.
+    """
+    most = _parse_window(policy.strip())
+    starts = [
+        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
+    ]
+    if not most or len(starts) <= most:
+        return MemoryWindow(messages)
+    first, kept_from = starts[0], starts[-most]
+    head = [one for one in messages[:first] if one.get("role") == "system"]
+    dropped = len(starts) - most
+    turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
+    return MemoryWindow(
+        [*head, *messages[kept_from:]],
+        f"The memory holds {most} turns, so {turns} left out. The model no longer "
+        "knows them, and because the beginning of the chat changed, its cached prompt "
+        "and its earlier reasoning are lost.",
+    )
+
+
+def build_memory_items(guide: Guide) -> list[Item]:
+    """Return what the agent remembers before the chat begins, as one message."""
+    texts = [text.strip() for text in guide.initial_memories if text.strip()]
+    if not texts:
+        return []
+    listed = "\n".join(f"- {text}" for text in texts)
+    text = f"<memories>\n{listed}\n</memories>"
+    part = {"type": "input_text", "text": text}
+    return [{"type": "message", "role": "developer", "content": [part]}]
+
+
+def is_turn_start(messages: Sequence[Message], place: int) -> bool:
+    """Say whether a message is one that the user wrote.
+
+    After tools with pictures the host makes one of its own.
+    """
+    if messages[place].get("role") != "user":
+        return False
+    after_tool = place > 0 and messages[place - 1].get("role") == "tool"
+    return not (
+        after_tool and _read_first_text(messages[place]).startswith(_TOOL_IMAGES_PREFIX)
+    )
+
+
+def _read_first_text(message: Message) -> str:
+    content = message.get("content")
+    part = content[0] if isinstance(content, list) and content else content
+    text = part.get("text") if isinstance(part, Mapping) else part
+    return text if isinstance(text, str) else ""
+
+
+def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all."""
+    if policy in ("", "all"):
+        return 0
+    match = _WINDOW_PATTERN.fullmatch(policy)
+    if match:
+        return int(match[1] or DEFAULT_WINDOW_TURNS)
+    if policy == "vector-db":
+        raise InvalidRequest(
+            "The preset asks for the memory policy vector-db, which would need a "
+            "database that this pipeline does not have. An administrator has to choose "
+            "sliding-window or leave the policy empty."
+        )
+    raise InvalidRequest(
+        "The preset asks for a memory policy that there is not. An administrator has "
+        "to write sliding-window, sliding-window:20 for another number of turns, or "
+        "nothing."
+    )

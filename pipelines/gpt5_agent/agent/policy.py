@@ -1,0 +1,211 @@
+"""The system instruction: policy blocks, and presets that describe the agent.
+
+Short policies work better for models from GPT-5.5 on.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os.path import commonpath, getsize, join, realpath
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gpt5_agent.ports import Guide
+from gpt5_agent.request import PolicyStyle
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import parse_json_object
+
+DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
+"""What stands for an instruction that is empty."""
+
+POLICY_TAGS: Mapping[str, str] = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+"""The blocks in their order, each with the tag around it."""
+
+_FULL_POLICIES: Mapping[str, str] = {
+    "persistence_policy": """\
+- You are an agent: go on until the request is answered in full, then end your turn.
+- Where something is open that does not change the outcome much, take the most \
+reasonable assumption, go on, and name the assumption in the answer.
+- When a step fails, try another way before you report that it cannot be done.
+- Reading and searching need no permission. Do not delete, buy, send or publish \
+anything that the user did not ask for.""",
+    "context_gathering_policy": """\
+- Find out what you need, then act: look as widely as the question asks, no wider.
+- Begin broad, then ask a few focused questions side by side; do not repeat a search.
+- Stop as soon as you can name the answer or the exact change, or when most sources \
+agree.
+- If a result contradicts another one, look once more at that point, then decide.""",
+    "uncertainty_policy": """\
+- Never make up numbers, names, quotations, addresses or sources. Say what you do not \
+know.
+- If a request has several meanings that lead to different results, and no tool can \
+tell which is meant, ask one to three precise questions, or answer the two or three \
+likeliest readings, each under its own heading.
+- Tell what you found apart from what you conclude from it.""",
+    "tool_preamble_policy": """\
+- Before the first tool, say in one or two sentences what the goal is and how you will \
+reach it.
+- Between tools, say in one sentence what you learned and what comes next.
+- Give the result as an answer of its own: it must be complete for a reader who has \
+seen none of these notes.""",
+}
+
+_LEAN_POLICIES: Mapping[str, str] = {
+    "persistence_policy": "Go on until the request is fulfilled; do not stop to "
+    "propose a next step that you can take yourself.",
+    "context_gathering_policy": "Gather only what decides the answer, several things "
+    "at once, then act.",
+    "uncertainty_policy": "Never invent facts or sources. Ask only if the answer "
+    "changes the result and no tool can find it; else name your assumption.",
+    "tool_preamble_policy": "Before the first tool, say in one sentence what you do.",
+}
+
+_FIRST_LEAN_VERSION = (5, 5)
+"""From this version on short policies work better (responses-api.md §8)."""
+
+_GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
+
+
+def build_system_instruction(
+    base_instruction: str,
+    prompt_policy_overrides: str = "",
+    style: Literal["full", "lean"] = "full",
+) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or any other text,
+    which is added as it is.
+    """
+    changed = read_policy_overrides(prompt_policy_overrides)
+    texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    blocks = [
+        _wrap_in_tag(changed.get(key, texts[key]), tag)
+        for key, tag in POLICY_TAGS.items()
+    ]
+    instruction = base_instruction.strip() or DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, changed.get("extra_policy", "")]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def read_policy_overrides(text: str) -> dict[str, str]:
+    """Return what overrides change, by key; keys that nobody knows are left out."""
+    if not text.strip():
+        return {}
+    given = parse_json_object(text)
+    if given is None:
+        return {"extra_policy": text}
+    return {
+        key: given[key]
+        for key in (*POLICY_TAGS, "extra_policy")
+        if _is_nonempty_text(given.get(key))
+    }
+
+
+def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
+    """Return the style for a family of models; what is not a newer GPT gets all."""
+    if style != "auto":
+        return style
+    match = _GPT_PATTERN.match(family)
+    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    return "lean" if version >= _FIRST_LEAN_VERSION else "full"
+
+
+def _is_nonempty_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _wrap_in_tag(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
+    inner = text.strip()
+    if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
+        return inner
+    return f"<{tag}>\n{inner}\n</{tag}>"
+
+
+_MAX_PRESET_CHARACTERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A guide that is built in."""
+
+    system_prompt: str
+    temperature: float | None = None
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
+
+
+class PresetFile(BaseModel):
+    """A guide as a JSON file holds it, in the spelling of JSON or of Python."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    system_prompt: str = Field(alias="systemPrompt")
+    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = Field("", alias="memoryPolicy")
+    initial_memories: tuple[str, ...] = Field((), alias="initialMemories")
+
+
+PRESETS: Mapping[str, Preset] = {
+    "researcher": Preset(
+        "You find things out. Prefer primary and recent sources, compare at least two "
+        "of them for every claim that matters, and name the source beside the claim. "
+        "Separate what is established from what is disputed."
+    ),
+    "engineer": Preset(
+        "You are an experienced software engineer. Read before you write, change as "
+        "little as solves the problem, keep to the style of what is there, and say how "
+        "you checked that it works. Show code in fenced blocks.",
+        temperature=0.2,
+    ),
+    "companion": Preset(
+        "You help with everyday questions in plain, friendly words. Answer first, then "
+        "explain, and keep it short unless more is asked for.",
+        memory_policy="sliding-window",
+    ),
+}
+
+
+def find_preset(name: str, folder: str = "") -> Guide | None:
+    """Return the guide of that name; one in `folder` wins over one built in.
+
+    Raises InvalidRequest for a name that neither has, and for a file that is no guide.
+    """
+    wanted = name.strip()
+    if not wanted:
+        return None
+    path = _find_preset_file(wanted, folder)
+    try:
+        return _read_preset_file(path) if path else PRESETS[wanted]
+    except (OSError, ValueError):
+        problem = "cannot be read as a preset"
+    except KeyError:
+        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(PRESETS)}"
+    raise InvalidRequest(
+        f"The preset {wanted} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
+
+
+def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a preset's file, or nothing where there is none."""
+    if not folder.strip():
+        return ""
+    home = realpath(folder.strip())
+    try:
+        path = realpath(join(home, f"{name}.json"))
+        getsize(path)
+    except (OSError, ValueError):
+        return ""
+    return path if commonpath((home, path)) == home else ""
+
+
+def _read_preset_file(path: str) -> PresetFile:
+    with open(path, encoding="utf-8") as file:
+        return PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))

@@ -1,0 +1,132 @@
+"""The items of one run: checked as they arrive, and kept as history for the next request.
+
+A call without an id or a name is dropped. A call that arrives twice counts once, in its
+last form. Calls that may need approval are held back until the answer is complete,
+because the host would run every call that it sees.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from openai_responses.items import Item, is_call
+from openai_responses.loop.events import (
+    Cited,
+    Grew,
+    ItemEnded,
+    ItemStarted,
+    Pictured,
+    ResponseDone,
+    RunEvent,
+    ToolOutput,
+)
+from openai_responses.loop.tools import ToolResult, output_item
+from openai_responses.requests.replay import replay_output
+
+
+class AnswerEvents:
+    """Passes on the events of one answer, its items counted from `first` on.
+
+    `items` are those that ended, under their indexes; `next_index` is free.
+    """
+
+    def __init__(
+        self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
+    ) -> None:
+        """Show calls under their tools' own names."""
+        self.items: dict[int, Item] = {}
+        self.next_index = first
+        self.held_events: list[RunEvent] = []
+        self._first = first
+        self._original_name = shown_name
+        self._holds_calls = holds_calls
+        self._dropped: set[int] = set()
+        self._calls: dict[str, int] = {}
+
+    def process(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what is passed on of an event."""
+        match event:
+            case ItemStarted() | Grew() | Cited() | Pictured() | ItemEnded():
+                moved = replace(event, index=self._first + event.index)
+                self.next_index = max(self.next_index, moved.index + 1)
+                sound = self._check_event(moved)
+                if self.held_events or (self._holds_calls and self._is_call(sound)):
+                    self.held_events += [sound] if sound else []
+                elif sound:
+                    yield sound
+            case ToolOutput():
+                moved_answer = replace(event, index=self._first + event.index)
+                self.next_index = max(self.next_index, moved_answer.index + 1)
+                yield moved_answer
+            case ResponseDone() if self.held_events:
+                self.held_events.append(event)
+            case _:
+                yield event
+
+    def held_without_calls(self) -> list[RunEvent]:
+        """Return what was held back, the calls left out."""
+        calls = {index for index, item in self.items.items() if is_call(item)}
+        return [
+            event
+            for event in self.held_events
+            if not isinstance(event, ItemStarted | Grew | Cited | Pictured | ItemEnded)
+            or event.index not in calls
+        ]
+
+    def _check_event(
+        self, event: ItemStarted | Grew | Cited | Pictured | ItemEnded
+    ) -> RunEvent | None:
+        if isinstance(event, ItemStarted) and is_call(event.item):
+            return self._begin_call(event)
+        if not isinstance(event, ItemEnded):
+            return None if event.index in self._dropped else event
+        if not is_call(event.item):
+            self.items[event.index] = event.item
+            return event
+        place = self._calls.get(str(event.item.get("call_id")))
+        if place is None or not event.item.get("name"):
+            return None
+        self.items[place] = event.item
+        return replace(event, index=place, item=self._rename_call(event.item))
+
+    def _begin_call(self, event: ItemStarted) -> RunEvent | None:
+        call_id = event.item.get("call_id")
+        if call_id and event.item.get("name") and call_id not in self._calls:
+            self._calls[str(call_id)] = event.index
+            return replace(event, item=self._rename_call(event.item))
+        self._dropped.add(event.index)
+        return None
+
+    def _rename_call(self, call: Item) -> Item:
+        return {**call, "name": self._original_name(str(call["name"]))}
+
+    def _is_call(self, event: RunEvent | None) -> bool:
+        return isinstance(event, ItemStarted) and is_call(event.item)
+
+
+class Transcript:
+    """Grows by answers of the model and by outputs of calls."""
+
+    def __init__(self, history: Iterable[Item]) -> None:
+        """Begin with what was said before."""
+        self.history = list(history)
+        self.output: list[Item] = []
+        self.next_index = 0
+
+    def add_answer(self, items: Sequence[Item]) -> None:
+        """Add what the model answered."""
+        self.output += items
+        self.history += replay_output(items, with_reasoning=True)
+
+    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+        """Add the output of a call; return the event of it."""
+        item = output_item(call, answer)
+        self.output.append(item)
+        self.history.append(item)
+        self.next_index += 1
+        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
+
+    def build_call_events(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
+        """Return the events of a call that no answer of this run brought."""
+        self.next_index += 1
+        index = self.next_index - 1
+        return ItemStarted(index, call), ItemEnded(index, call)

@@ -1,0 +1,100 @@
+"""What the agent is asked, by whom it is shown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gpt5_agent.events import RunMetadata
+from gpt5_agent.ports import Guide, Tool
+from openai_responses.endpoint import Endpoint
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.tools import Approver, CallLimits
+from openai_responses.models.resolve import ModelPrices
+from openai_responses.requests.build import Settings
+from openai_responses.transport.connections import Connections
+
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
+
+
+PolicyStyle = Literal["full", "lean", "auto"]
+
+
+_MAX_ITERATIONS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """Who the agent is: its instruction, the policies, a guide."""
+
+    instruction: str = ""
+    overrides: str = ""
+    style: PolicyStyle = "full"
+    guide: Guide | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLimits:
+    """When the agent has to come to its answer; 0 is no limit.
+
+    `iterations` are rounds of the model; `seconds` are those of the model and of the
+    tools that run here.
+    """
+
+    iterations: int = 6
+    seconds: float = 0.0
+    tokens: int = 0
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds may call tools: 1 to 30, whatever was asked for."""
+        return max(1, min(self.iterations, _MAX_ITERATIONS))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnToolSettings:
+    """The tools that run here.
+
+    With `asks_in_chat` a call that needs a person's yes is asked for through the host,
+    which shows a card, then calls the agent again; without, `approver.ask` is awaited,
+    and nobody there to ask is a no. `files_root` is the only folder of which a tool's
+    files are read; empty is none.
+    """
+
+    tools: Sequence[Tool] = ()
+    approver: Approver = field(default_factory=Approver)
+    limits: CallLimits = field(default_factory=CallLimits)
+    asks_in_chat: bool = False
+    files_root: str = ""
+
+
+def _ignore_metadata(_: RunMetadata) -> None:
+    """Leave an ending without a listener."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """One question to the agent.
+
+    `body` holds the caller's other keys, `query` the question if it is not in the
+    messages, `context` what the model gets to read. `ended` is called once, however
+    the answer ends; with `debug` the log says more.
+    """
+
+    strategy: str
+    model: str
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    endpoint: Endpoint
+    connections: Connections
+    limits: Limits = field(default_factory=Limits)
+    settings: Settings = field(default_factory=Settings)
+    persona: Persona = field(default_factory=Persona)
+    budget: AgentLimits = field(default_factory=AgentLimits)
+    own_tools: OwnToolSettings = field(default_factory=OwnToolSettings)
+    query: str = ""
+    context: object = None
+    prices: ModelPrices | None = None
+    log: Callable[[str], object] = field(default=str)
+    debug: bool = False
+    on_end: Callable[[RunMetadata], object] = field(default=_ignore_metadata)

@@ -1,0 +1,1 @@
+"""The Pipelines server around the agent: valves, tools, views and the bridge."""

@@ -1,0 +1,168 @@
+"""An async iterator, seen from a server's threads as a plain one.
+
+The Pipelines server calls `pipe()` in a thread, pulls the answer from threads, too, and
+never says that nobody reads any more (pipelines-and-agents.md §1). So the work runs in
+an event loop of our own; a silent answer beats like a heart, which lets the server see
+that its reader has left; and what is not pulled for the time of a lease is cancelled.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from concurrent.futures import CancelledError, Future
+from contextlib import aclosing
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Self, TypeVar
+
+from openai_responses.clock import monotonic_seconds
+
+AnswerPiece = dict[str, Any] | str
+Result = TypeVar("Result")
+
+KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
+"""Open WebUI passes over it, as every reader of chat chunks does."""
+
+_BRIDGE_CLOSE_SECONDS = 5.0
+"""A tool that does not let itself be cancelled must not hold the server's end."""
+
+
+class BridgeClosed(Exception):
+    """The bridge was closed: nothing more is answered."""
+
+
+class AnswerReader:
+    """One answer, pulled piece by piece from any thread.
+
+    An iterator and no generator: to a generator the server adds an end of its own.
+    """
+
+    def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
+        """Begin with a lease, for the reader that is about to come."""
+        self._lease_seconds = lease_seconds
+        self._beat_seconds = beat_seconds
+        self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
+        self._last_read_at: float | None = monotonic_seconds()
+        self._ended = False
+
+    def __iter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> AnswerPiece:
+        """Return the next piece; a beat if none comes in time."""
+        if self._ended:
+            raise StopIteration
+        self._last_read_at = None
+        try:
+            piece = self._pieces.get(timeout=self._beat_seconds)
+        except Empty:
+            piece = KEEPALIVE_CHUNK
+        self._last_read_at = monotonic_seconds()
+        if piece is None:
+            self._ended = True
+            raise StopIteration
+        return piece
+
+    async def consume(
+        self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
+    ) -> None:
+        """Take all pieces while somebody reads; tell `last` to a reader if stopped."""
+        watching = asyncio.create_task(self._watch(asyncio.current_task()))
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    self._pieces.put(piece)
+        except asyncio.CancelledError:
+            self._pieces.put(last)
+            raise
+        finally:
+            watching.cancel()
+            self._pieces.put(None)
+
+    async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
+        """Cancel `filling` when the lease has run out; it rests while a reader waits."""
+        rest = self._lease_seconds
+        while rest > 0:
+            await asyncio.sleep(rest)
+            left_at = self._last_read_at
+            if left_at is None:
+                rest = self._beat_seconds
+            else:
+                rest = left_at + self._lease_seconds - monotonic_seconds()
+        if filling is not None:
+            filling.cancel()
+
+
+class AsyncBridge:
+    """The event loop of one pipeline, in a thread that the first work starts."""
+
+    def __init__(
+        self,
+        last: AnswerPiece,
+        at_end: Callable[[], Coroutine[Any, Any, None]],
+        lease_seconds: float = 5.0,
+        beat_seconds: float = 1.0,
+    ) -> None:
+        """Start nothing.
+
+        `last` ends an answer that is open when we close; `at_end` is awaited then.
+        """
+        self._last = last
+        self._on_close = at_end
+        self._lease_seconds = lease_seconds
+        self._beat_seconds = beat_seconds
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closing = asyncio.Event()
+        self._is_closed = False
+
+    def stream(self, pieces: AsyncGenerator[AnswerPiece, None]) -> AnswerReader:
+        """Return `pieces` as a plain iterator; raises BridgeClosed."""
+        reading = AnswerReader(self._lease_seconds, self._beat_seconds)
+        self._submit(reading.consume(pieces, self._last))
+        return reading
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+        try:
+            return self._submit(work).result()
+        except CancelledError:
+            raise BridgeClosed from None
+
+    def close(self) -> None:
+        """Cancel everything, then end the thread; later work is refused."""
+        with self._lock:
+            self._is_closed = True
+            thread, loop = self._thread, self._loop
+        if thread and loop and thread.is_alive():
+            loop.call_soon_threadsafe(self._closing.set)
+            thread.join(_BRIDGE_CLOSE_SECONDS)
+
+    def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        with self._lock:
+            if self._is_closed:
+                work.close()
+                raise BridgeClosed
+            if self._loop is None:
+                self._loop = self._start_thread()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _start_thread(self) -> asyncio.AbstractEventLoop:
+        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        self._thread = Thread(
+            target=lambda: asyncio.run(self._run_loop(begun)), name="agent", daemon=True
+        )
+        self._thread.start()
+        return begun.get()
+
+    async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        """Keep the loop until we are closed, then leave nothing in it."""
+        begun.put(asyncio.get_running_loop())
+        await self._closing.wait()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_BRIDGE_CLOSE_SECONDS)
+        await self._on_close()

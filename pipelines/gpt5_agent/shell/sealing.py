@@ -1,0 +1,161 @@
+"""Secrets among the valves: named by a reference, or sealed.
+
+The Pipelines server shows the valves to whoever asks, and writes them to a file. So a
+secret that was typed in plainly is encrypted before either can happen, with a key that
+lies in a file of its own beside the pipelines, which the server never shows.
+"""
+
+import json
+import os
+from importlib import import_module
+from typing import Any
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import parse_json_object
+
+SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
+"""How a secret is entered, in the words that the valves say it with."""
+
+SEALED_PREFIX = "sealed:"
+_SECRET_PREFIXES = ("env:", "file:", SEALED_PREFIX)
+_KEY_FILE = "gpt5_agent.key"
+_MAX_SECRET_CHARACTERS = 65_536
+_PUBLIC_SERVER_KEYS = frozenset(
+    {"server_label", "server_url", "base_url", "command", "allowed_tools", "timeout"}
+)
+"""What of a tool server is no secret."""
+
+
+def seal_secret(typed: str) -> str:
+    """Return a secret as it may be shown; a reference, or nothing, stays as it is.
+
+    Where it cannot be sealed it is dropped: nothing follows the mark.
+    """
+    text = typed.strip()
+    if not text or text.startswith(_SECRET_PREFIXES):
+        return text
+    package = _import_fernet()
+    if package is None:
+        return SEALED_PREFIX
+    try:
+        _write_sealing_key(package.Fernet.generate_key())
+        return SEALED_PREFIX + str(
+            package.Fernet(_read_sealing_key()).encrypt(text.encode()).decode()
+        )
+    except (OSError, ValueError):
+        return SEALED_PREFIX
+
+
+def seal_values(typed: str) -> str:
+    """Return a JSON object with its texts sealed; anything else is sealed as a whole.
+
+    The names stay legible, so that an administrator can see what is set.
+    """
+    given = parse_json_object(typed)
+    if given is None:
+        return seal_secret(typed)
+    return json.dumps(
+        {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
+    )
+
+
+def seal_servers(typed: str) -> str:
+    """Return a JSON list of servers, or one, with all texts sealed that may be secret.
+
+    Anything else is sealed as a whole.
+    """
+    try:
+        given = json.loads(typed)
+    except (ValueError, RecursionError):
+        return seal_secret(typed)
+    rows = given if isinstance(given, list) else [given]
+    if not all(isinstance(row, dict) for row in rows):
+        return seal_secret(typed)
+    kept = [_seal_server(row) for row in rows]
+    return json.dumps(kept if isinstance(given, list) else kept[0])
+
+
+def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        k: v if k in _PUBLIC_SERVER_KEYS else _seal_texts(v) for k, v in row.items()
+    }
+
+
+def _seal_texts(value: Any) -> Any:
+    """Return a value of JSON with each of its texts sealed."""
+    if isinstance(value, str):
+        return seal_secret(value)
+    if isinstance(value, list):
+        return [_seal_texts(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _seal_texts(one) for name, one in value.items()}
+    return value
+
+
+def reveal_secret(stored: str, valve: str) -> str:
+    """Return the secret that `stored` stands for; raises InvalidRequest without it."""
+    kind, _, place = stored.strip().partition(":")
+    match f"{kind}:":
+        case "env:":
+            secret = os.environ.get(place.strip(), "")
+        case "file:":
+            secret = _read_secret_file(place.strip())
+        case "sealed:":
+            secret = _decrypt(place)
+        case _:
+            return stored.strip()
+    if secret.strip():
+        return secret.strip()
+    raise InvalidRequest(
+        f"The secret in {valve} cannot be read. An administrator has to enter it again "
+        "in the valves of this pipeline, as env:NAME of a variable or file:PATH of a "
+        "file that the Pipelines server can read."
+    )
+
+
+def _read_secret_file(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(_MAX_SECRET_CHARACTERS)
+    except (OSError, ValueError):
+        return ""
+
+
+def _decrypt(token: str) -> str:
+    package = _import_fernet()
+    if package is None:
+        return ""
+    try:
+        return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
+    except (OSError, ValueError, package.InvalidToken):
+        return ""
+
+
+def _import_fernet() -> Any:
+    """Return the package, which the Pipelines server's requirements bring, or None."""
+    try:
+        return import_module("cryptography.fernet")
+    except ImportError:
+        return None
+
+
+def _read_sealing_key() -> bytes:
+    with open(_sealing_key_path(), "rb") as file:
+        return file.read().strip()
+
+
+def _sealing_key_path() -> str:
+    """Return where the key lies: in the folder of the server's pipelines."""
+    return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
+
+
+def _write_sealing_key(key: bytes) -> None:
+    """Write a key that its owner alone can read, unless there is one."""
+    try:
+        place = os.open(
+            _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
+        )
+    except FileExistsError:
+        return
+    with open(place, "wb") as file:
+        file.write(key)

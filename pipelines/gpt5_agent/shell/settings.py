@@ -1,0 +1,232 @@
+"""One call of the pipeline: who calls, and the settings from valves and request.
+
+Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
+the pipeline's own inlet and keeps what the inlet adds.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpt5_agent.agent.policy import find_preset
+from gpt5_agent.ports import Tool
+from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
+from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.sealing import reveal_secret
+from gpt5_agent.shell.valves import Valves, clamp_number
+from openai_responses.endpoint import Endpoint, Network, proxy_secrets
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import parse_string_map
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.tools import Approver, CallLimits, read_rules
+from openai_responses.redaction import header_secrets
+from openai_responses.requests.build import Settings
+from openai_responses.requests.parameters import read_bool
+from openai_responses.transport.connections import Connections, Timeouts
+
+CONTEXT_KEY = "agent_context"
+_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineCaller:
+    """Which message of which chat is answered, or which small task of the host.
+
+    `model` is the id that the caller asked for.
+    """
+
+    model: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    user_id: str = ""
+    task: str = ""
+    streams: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer."""
+        return bool(self.chat_id and self.message_id)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person sees a question: where nothing streams no card is shown."""
+        return self.is_host and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """What a user's files in a chat are kept under; empty without a chat."""
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+
+def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
+    """Return what an inlet's body says of the chat."""
+    metadata = _read_mapping(body, "metadata")
+    return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
+
+
+def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who asks; a body that passed no inlet is a plain client's."""
+    context = _read_mapping(body, CONTEXT_KEY)
+    return PipelineCaller(
+        model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+    )
+
+
+def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = body.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInput:
+    """One call of the pipeline: which agent, what was said, what else was given.
+
+    `in_chat` says whether a person can be asked in the chat; `tools` run here.
+    """
+
+    strategy: str
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    valves: Valves
+    can_ask: bool = False
+    tools: Sequence[Tool] = ()
+
+    def choose_text(self, key: str, otherwise: str) -> str:
+        """Return a text that the request names, else that of the valves."""
+        given = self.body.get(key)
+        if isinstance(given, Mapping | list):
+            return json.dumps(given)
+        return given if isinstance(given, str) and given.strip() else otherwise
+
+
+def build_agent_request(
+    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
+) -> AgentRequest:
+    """Return what the agent is asked; raises InvalidRequest for what cannot work."""
+    valves, body = question.valves, question.body
+    return AgentRequest(
+        strategy=question.strategy,
+        model=question.choose_text("agent_model", valves.MODEL),
+        messages=question.messages,
+        body=body,
+        endpoint=endpoint,
+        connections=connections,
+        limits=_build_run_limits(valves),
+        settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
+        persona=_build_persona(question),
+        budget=AgentLimits(
+            clamp_number(
+                body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+            ),
+            valves.MAXIMUM_SECONDS,
+            valves.MAXIMUM_TOKENS,
+        ),
+        own_tools=_build_own_tool_settings(question),
+        query=question.choose_text("query", ""),
+        context=body.get("context") or valves.CONTEXT or None,
+        log=log.line,
+        debug=valves.DEBUG,
+        on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
+    )
+
+
+def shows_thoughts(question: AgentInput) -> bool:
+    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
+    given = question.body.get("emit_intermediate_thoughts")
+    if given is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool("emit_intermediate_thoughts", given)
+
+
+def build_endpoint(valves: Valves) -> Endpoint:
+    """Return where requests go; raises InvalidRequest for what cannot work."""
+    key = reveal_secret(valves.API_KEY, "API_KEY")
+    key = key or os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key:
+        raise InvalidRequest(
+            "This pipeline has no API key yet. An administrator has to set API_KEY in "
+            "its valves (Admin Panel > Settings > Pipelines)."
+        )
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=key,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=_read_extra_headers(valves.EXTRA_HEADERS),
+        network=Network(
+            valves.VERIFY_SSL,
+            valves.CA_BUNDLE.strip(),
+            reveal_secret(valves.PROXY, "PROXY"),
+        ),
+        strict=valves.COMPATIBILITY == "strict",
+    )
+
+
+def valve_secrets(endpoint: Endpoint) -> list[str]:
+    """Return the texts that must be in no line of the log."""
+    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
+    for value in endpoint.extra_headers.values():
+        secrets += header_secrets(value)
+    return [text for text in secrets if text.strip()]
+
+
+def _read_extra_headers(stored: str) -> Mapping[str, str]:
+    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
+    given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
+    if given is not None:
+        return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
+    raise InvalidRequest(
+        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
+        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
+    )
+
+
+def _build_run_limits(valves: Valves) -> Limits:
+    timeouts = Timeouts(
+        connect=valves.CONNECT_TIMEOUT_SECONDS,
+        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
+        idle=valves.IDLE_TIMEOUT_SECONDS,
+    )
+    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
+
+
+def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
+    summary = valves.REASONING_SUMMARY
+    return Settings(
+        effort=valves.REASONING_EFFORT or None,
+        summary=None if summary == "disabled" else summary,
+        verbosity=valves.VERBOSITY or None,
+        stream=streams and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+    )
+
+
+def _build_persona(question: AgentInput) -> Persona:
+    valves = question.valves
+    return Persona(
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+    )
+
+
+def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
+    valves = question.valves
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
+        limits=CallLimits(
+            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
+        asks_in_chat=question.can_ask,
+        files_root=valves.FILES_ROOT.strip(),
+    )

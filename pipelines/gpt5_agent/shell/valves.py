@@ -1,0 +1,324 @@
+"""The administrator's valves; any stored value loads.
+
+A stored value that pydantic refuses would stop the whole Pipelines server from
+starting, and the error message would quote the value. So numbers are moved into their
+range, and any other invalid value becomes the default. Secrets are sealed on
+assignment.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import (
+    BaseModel,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
+
+from gpt5_agent.shell.sealing import (
+    SECRET_FORMS,
+    seal_secret,
+    seal_servers,
+    seal_values,
+)
+from openai_responses.endpoint import DEFAULT_BASE_URL
+
+
+class AgentValves(BaseModel):
+    """Who answers, in which manner, within which bounds."""
+
+    API_KEY: str = Field(
+        default="",
+        description=f"Key for BASE_URL: {SECRET_FORMS} Example: `env:OPENAI_API_KEY`, which "
+        "is also what holds when this is empty.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    BASE_URL: str = Field(
+        default=DEFAULT_BASE_URL,
+        description="Address of the Responses API, with or without `/v1`. Example: "
+        f"`{DEFAULT_BASE_URL}`.",
+    )
+    MODEL: str = Field(
+        default="gpt-6.1-sol",
+        description="The model of both agents; an effort can be part of the name. "
+        "Example: `gpt-5.2-high`. A request may name another one as `agent_model`.",
+    )
+    INSTRUCTION: str = Field(
+        default="",
+        description="What the agent is and does, in front of all policies. Example: "
+        "`You help the support team of an online shop.`",
+    )
+    POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
+        default="full",
+        description="How the policies are worded. `full`: in detail. `lean`: short, by "
+        "outcome, for newer models. `auto`: whatever suits the model. Example: `lean`.",
+    )
+    PROMPT_POLICY_OVERRIDES: str = Field(
+        default="",
+        description="Other policies. Plain text is added behind all of them. Example: "
+        "`Answer in French.` A JSON object replaces single ones, by the keys "
+        "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
+        "`tool_preamble_policy` or `extra_policy`. Example: "
+        '`{"tool_preamble_policy": "Say nothing before a call."}`.',
+    )
+    CONTEXT: str = Field(
+        default="",
+        description="What the agent should know, given to it with every question and "
+        "shown as a source: facts, where `context_gathering_policy` says how it goes "
+        "about finding more. Example: `Our office hours are 9 to 17.`",
+    )
+    PRESET: str = Field(
+        default="",
+        description="A guide: who the agent is, and how much of a chat it remembers. "
+        "`researcher`, `engineer`, `companion`, or a file's name without `.json` in "
+        "PRESETS_DIR. Example: `researcher`.",
+    )
+    PRESETS_DIR: str = Field(
+        default="",
+        description="Folder with guides of your own, as JSON files. Example: "
+        "`/app/presets`.",
+    )
+    MAXIMUM_ITERATIONS: int = Field(
+        default=6,
+        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        "model answers with what it has. Example: `6`.",
+    )
+    MAXIMUM_SECONDS: int = Field(
+        default=0,
+        description="How long the model and our tools may work for one answer; 0 is no "
+        "limit. Example: `300`.",
+    )
+    MAXIMUM_TOKENS: int = Field(
+        default=0,
+        description="How many tokens one answer may take, over all its rounds; 0 is no "
+        "limit. Example: `200000`.",
+    )
+    EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
+        default=True,
+        description="Show what the model says before it calls tools, as a thought. Off: "
+        "the answer alone. Example: `true`.",
+    )
+
+
+class OwnToolValves(BaseModel):
+    """Which tools the agent brings itself, and what they may do."""
+
+    TOOL_APPROVAL: str = Field(
+        default="",
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
+    )
+    TOOL_TIMEOUT_SECONDS: int = Field(
+        default=120, description="For a single call of our own tools. Example: `120`."
+    )
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        description="Longest output of a tool of our own that the model gets; of a "
+        "longer one it gets the beginning and the end. Example: `100000`.",
+    )
+    MCP_SERVERS_JSON: str = Field(
+        default="",
+        description="MCP servers whose tools run here, as a JSON list of objects: "
+        "`server_label`, `server_url`, `authorization` (a token), `headers`, "
+        "`allowed_tools` (patterns), `timeout`; or, with ALLOW_STDIO, `command` and "
+        f"`env` instead of an address. Tokens, headers and `env` can be {SECRET_FORMS} "
+        'Example: `[{"server_label": "docs", "server_url": "https://mcp.example.org", '
+        '"authorization": "env:DOCS_TOKEN"}]`.',
+    )
+    ALLOW_STDIO: bool = Field(
+        default=False,
+        description="Let MCP_SERVERS_JSON start programs on this server. The server "
+        "takes new valves from whoever reaches it, without a key: then whoever does "
+        "can run anything. Example: `false`.",
+    )
+    OPENAPI_SERVERS_JSON: str = Field(
+        default="",
+        description="Servers with an OpenAPI document whose operations are tools that "
+        "run here, as a JSON list of objects: `server_label`, `server_url` (of the "
+        "document), `base_url`, `authorization`, `headers`, `allowed_tools`, "
+        f"`timeout`. Tokens and headers can be {SECRET_FORMS} Example: "
+        '`[{"server_label": "shop", "server_url": "http://10.0.0.2/openapi.json"}]`.',
+    )
+    SANDBOX: bool = Field(
+        default=False,
+        description="Let the model run Python and keep files, in a sandbox without "
+        "network. Where none can be had the log says why, and nothing is offered. "
+        "Example: `true`.",
+    )
+    SANDBOX_SECONDS: int = Field(
+        default=30, description="For one run in the sandbox. Example: `30`."
+    )
+    SANDBOX_MEMORY_MB: int = Field(
+        default=512, description="For one run, all its processes. Example: `512`."
+    )
+    SANDBOX_DISK_MB: int = Field(
+        default=64, description="For the files of one chat. Example: `64`."
+    )
+    SANDBOX_WHEELS: str = Field(
+        default="",
+        description="Folder of wheels that runs may install; empty installs nothing. "
+        "Example: `/srv/wheels`.",
+    )
+    FILES_ROOT: str = Field(
+        default="",
+        description="The one folder from which tools may hand over files by their path; "
+        "empty forbids it. Example: `/files`.",
+    )
+
+
+class AnswerValves(BaseModel):
+    """How much is thought and said, and in which form it comes."""
+
+    REASONING_EFFORT: Literal[
+        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = Field(
+        default="",
+        description="How long the model thinks; empty leaves it to MODEL. Example: "
+        "`high`.",
+    )
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
+        default="auto",
+        description="Show a summary of the reasoning. OpenAI gives it to verified "
+        "organisations only. Example: `disabled`.",
+    )
+    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
+        default="",
+        description="How long answers are; empty leaves it to the model. Example: "
+        "`low`.",
+    )
+    ENABLE_STREAM: bool = Field(
+        default=True,
+        description="Stream answers from the server. Off: for organisations that may "
+        "not stream. Example: `true`.",
+    )
+    PARALLEL_TOOL_CALLS: bool = Field(
+        default=True,
+        description="Let the model ask for several tools at once. Example: `true`.",
+    )
+
+
+class NetworkValves(BaseModel):
+    """Who pays, how patient the pipeline is, over which network."""
+
+    ORGANIZATION: str = Field(
+        default="", description="Organisation to bill. Example: `org-abc`."
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill. Example: `proj_abc`."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description=f"More headers, as a JSON object of texts; a value can be {SECRET_FORMS} "
+        'Example: `{"X-Team": "env:TEAM_KEY"}`.',
+        json_schema_extra={"input": {"type": "password"}},
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API knows. "
+        "Example: `strict`.",
+    )
+    MAX_RETRIES: int = Field(
+        default=1,
+        description="How often a request that failed before its first word is sent "
+        "again, 0 to 5. Example: `1`.",
+    )
+    CONNECT_TIMEOUT_SECONDS: int = Field(
+        default=30,
+        description="How long a connection may take to come about. Example: `30`.",
+    )
+    FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
+        default=300,
+        description="How long the server may take to begin its answer, 30 to 900. "
+        "Example: `300`.",
+    )
+    IDLE_TIMEOUT_SECONDS: int = Field(
+        default=300,
+        description="How long the server may be silent in the middle of an answer, "
+        "30 to 900. Example: `300`.",
+    )
+    VERIFY_SSL: bool = Field(
+        default=True,
+        description="Check the server's certificate. Off only for a test. Example: "
+        "`true`.",
+    )
+    CA_BUNDLE: str = Field(
+        default="",
+        description="Path of a file with the certificates to trust. Example: "
+        "`/etc/ssl/company.pem`.",
+    )
+    PROXY: str = Field(
+        default="",
+        description=f"Address of an HTTP proxy: {SECRET_FORMS} Empty: HTTPS_PROXY and "
+        "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
+        json_schema_extra={"input": {"type": "password"}},
+    )
+
+
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
+    "MAXIMUM_ITERATIONS": (1, 30),
+    "MAXIMUM_SECONDS": (0, 86_400),
+    "MAXIMUM_TOKENS": (0, 100_000_000),
+    "TOOL_TIMEOUT_SECONDS": (1, 3600),
+    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
+    "SANDBOX_SECONDS": (1, 600),
+    "SANDBOX_MEMORY_MB": (64, 16_384),
+    "SANDBOX_DISK_MB": (1, 1024),
+    "MAX_RETRIES": (0, 5),
+    "CONNECT_TIMEOUT_SECONDS": (1, 300),
+    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
+    "IDLE_TIMEOUT_SECONDS": (30, 900),
+}
+
+
+class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
+    """Settings of the administrator, the fields of the last base first, then our own.
+
+    That is how pydantic orders them, and the page shows them as they are ordered.
+    """
+
+    DEBUG: bool = Field(
+        default=False,
+        description="Write the arguments and outputs of tools to the server's log, "
+        "secrets left out. Example: `false`.",
+    )
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _repair_value(
+        cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
+    ) -> Any:
+        name = str(about.field_name)
+        default = cls.model_fields[name].default
+        if name in _VALVE_RANGES:
+            return clamp_number(value, *_VALVE_RANGES[name], default)
+        try:
+            return validate(value)
+        except ValidationError:
+            return default
+
+    @field_validator("API_KEY", "PROXY")
+    @classmethod
+    def _seal(cls, value: str) -> str:
+        return seal_secret(value)
+
+    @field_validator("EXTRA_HEADERS")
+    @classmethod
+    def _seal_values(cls, value: str) -> str:
+        return seal_values(value)
+
+    @field_validator("MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON")
+    @classmethod
+    def _seal_servers(cls, value: str) -> str:
+        return seal_servers(value)
+
+
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; what is no number is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default

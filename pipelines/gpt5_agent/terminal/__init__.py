@@ -1,0 +1,1 @@
+"""The agent in a terminal and over HTTP."""

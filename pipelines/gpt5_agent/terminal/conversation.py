@@ -1,0 +1,132 @@
+"""A conversation in a terminal, from the command line to its last word.
+
+    cd pipelines && PYTHONPATH=../pipes python -m gpt5_agent --set MODEL=gpt-5.2
+
+Every valve of the pipeline can be set; the key is that of OPENAI_API_KEY.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from gpt5_agent.agent.loop import STRATEGIES
+from gpt5_agent.ports import AgentContext, Listener
+from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.own_tools import build_server_settings
+from gpt5_agent.shell.settings import (
+    AgentInput,
+    build_agent_request,
+    build_endpoint,
+    valve_secrets,
+)
+from gpt5_agent.shell.valves import Valves
+from gpt5_agent.terminal.interface import KeyboardContext, Terminal
+from gpt5_agent.terminal.listeners import HttpListener, StdinListener
+from gpt5_agent.terminal.session import Session
+from openai_responses.errors import InvalidRequest
+from openai_responses.transport.connections import Connections
+from toolbox.tool_servers import ToolServers, ToolServerSettings
+
+_TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
+
+
+def run_conversation(arguments: Sequence[str] | None = None) -> int:
+    """Talk until stdin ends; returns the exit status."""
+    options = _build_parser().parse_args(arguments)
+    try:
+        asyncio.run(_run_terminal(options))
+    except (InvalidRequest, OSError) as refused:
+        sys.stderr.write(f"{refused}\n")
+        return 1
+    return 0
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gpt5_agent", description="Talk to the agent."
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="VALVE=VALUE", dest="valves"
+    )
+    parser.add_argument("--strategy", choices=STRATEGIES, default=STRATEGIES[0])
+    parser.add_argument(
+        "--listen",
+        type=int,
+        metavar="PORT",
+        help=f"take posts; the token is {_TOKEN_VARIABLE}",
+    )
+    parser.add_argument("--mcp", type=Path, metavar="FILE", help="MCP servers, as JSON")
+    parser.add_argument("--openapi", type=Path, metavar="FILE", help="OpenAPI servers")
+    return parser
+
+
+async def _run_terminal(options: argparse.Namespace) -> None:
+    valves = _parse_valves(options.valves)
+    endpoint, log = build_endpoint(valves), AgentLog("terminal")
+    log.hide(valve_secrets(endpoint))
+    terminal = Terminal(_write_stdout, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
+    connections, servers = Connections(), ToolServers()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(connections.close)
+        stack.push_async_callback(servers.close)
+        lent = await stack.enter_async_context(
+            servers.open_tools(_read_server_settings(options))
+        )
+        for complaint in lent.problems:
+            _write_stdout(f"[{complaint}]\n")
+        question = AgentInput(options.strategy, (), {"stream": True}, valves)
+        asked = build_agent_request(question, endpoint, connections, log)
+        asked = replace(asked, own_tools=replace(asked.own_tools, tools=lent.tools))
+        await _start_listeners(options, terminal, stack)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, terminal.interrupt)
+        stack.callback(loop.remove_signal_handler, signal.SIGINT)
+        await terminal.converse(Session(asked, terminal, terminal.show))
+
+
+async def _start_listeners(
+    options: argparse.Namespace, terminal: Terminal, stack: AsyncExitStack
+) -> None:
+    """Start the listeners, to be stopped at the end."""
+    heard: list[tuple[Listener, AgentContext]] = [
+        (StdinListener(ended=terminal.end), KeyboardContext(terminal))
+    ]
+    if options.listen is not None:
+        token = os.environ.get(_TOKEN_VARIABLE, "").strip()
+        if not token:
+            raise InvalidRequest(
+                f"Set {_TOKEN_VARIABLE} to a token that posts must have."
+            )
+        heard.insert(0, (HttpListener(token, options.listen), terminal))
+    for listener, context in heard:
+        await listener.on_start(context)
+        stack.push_async_callback(listener.on_stop)
+        if isinstance(listener, HttpListener):
+            _write_stdout(f"[listening at {listener.address}]\n")
+
+
+def _parse_valves(settings: Sequence[str]) -> Valves:
+    """Return the valves; raises InvalidRequest for one that does not exist."""
+    given = dict(setting.partition("=")[::2] for setting in settings)
+    unknown = ", ".join(sorted(given.keys() - Valves.model_fields.keys()))
+    if unknown:
+        raise InvalidRequest(f"There is no valve named {unknown}.")
+    return Valves.model_validate(given)
+
+
+def _read_server_settings(options: argparse.Namespace) -> ToolServerSettings:
+    """Return the servers of tools; whoever types here may start programs."""
+    files = (options.mcp, options.openapi)
+    texts = [file.read_text("utf-8") if file else "" for file in files]
+    return build_server_settings(*texts, allows_programs=True)
+
+
+def _write_stdout(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

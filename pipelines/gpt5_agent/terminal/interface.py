@@ -1,0 +1,241 @@
+"""The terminal as the agent's user interface: input lines, output lines, approval with y or n.
+
+Text from elsewhere is written without control characters, because a terminal would execute them.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+
+from gpt5_agent.agent.thoughts import ThoughtFilter
+from gpt5_agent.events import (
+    AgentEvent,
+    AgentOnlyEvent,
+    AgentState,
+    ContextSource,
+    ExecutionEnded,
+    NewMessage,
+    RunMetadata,
+    StepStarted,
+    ToolCallRequested,
+)
+from gpt5_agent.terminal.session import Session
+from openai_responses.items import Item, is_call, is_reasoning
+from openai_responses.loop.events import (
+    ItemEnded,
+    RunDone,
+    RunEvent,
+    Status,
+    ToolOutput,
+)
+
+_MAX_OUTPUT_CHARACTERS = 2_000
+
+
+class TerminalLines:
+    """The lines of one conversation."""
+
+    def __init__(self, *, emits_thoughts: bool) -> None:
+        """Begin with none."""
+        self._thoughts = ThoughtFilter(emits=emits_thoughts)
+
+    def show(self, event: AgentEvent) -> Iterator[str]:
+        """Yield the lines of what the seed has no event for."""
+        match event:
+            case StepStarted(kind="round"):
+                self._thoughts.begin_round(may_call=event.may_call)
+            case ContextSource():
+                yield f"[given: {event.name}]"
+            case ExecutionEnded():
+                yield _format_metadata(event.metadata)
+            case _ if not isinstance(event, AgentOnlyEvent):
+                for shown in self._thoughts.show(event):
+                    yield from _format_run_event(shown)
+
+
+def format_arguments(arguments: Mapping[str, object]) -> str:
+    """Return arguments as a person reads them before they say yes."""
+    return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def replace_controls(text: str) -> str:
+    """Return a text with nothing in it that a terminal obeys."""
+    return "".join(
+        sign if sign.isprintable() or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for sign in text
+    )
+
+
+def _format_run_event(event: RunEvent) -> Iterator[str]:
+    match event:
+        case ItemEnded() if is_reasoning(event.item):
+            yield from (f"~ {text}" for text in _read_summary_texts(event.item))
+        case ItemEnded() if is_call(event.item):
+            given = event.item.get("arguments", event.item.get("input", ""))
+            yield f"* {event.item.get('name')} {given}"
+        case ToolOutput():
+            output = event.item.get("output")
+            text = output if isinstance(output, str) else json.dumps(output)
+            sign = "!" if event.failed else "="
+            cut = "" if len(text) <= _MAX_OUTPUT_CHARACTERS else " [...]"
+            yield f"{sign} {text[:_MAX_OUTPUT_CHARACTERS]}{cut}"
+        case Status():
+            yield f"[{event.sentence}]"
+        case RunDone() if event.ending.is_failure:
+            yield f"[{event.ending.sentence}]"
+
+
+def _read_summary_texts(item: Item) -> Iterator[str]:
+    parts = item.get("summary")
+    for part in parts if isinstance(parts, list) else []:
+        text = part.get("text") if isinstance(part, Mapping) else None
+        if text:
+            yield str(text)
+
+
+def _format_metadata(metadata: RunMetadata) -> str:
+    return (
+        f"[{metadata.rounds} rounds, {metadata.tool_calls} calls, "
+        f"{metadata.usage.total} tokens, {metadata.latency:.1f} s]"
+    )
+
+
+_CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
+
+
+_PendingInput = tuple[str, asyncio.Future[None]]
+"""What was heard, with what is told when it is answered."""
+
+
+class Terminal:
+    """Writes what happens, takes what is typed; one input is answered after another."""
+
+    def __init__(self, write: Callable[[str], object], *, emits_thoughts: bool) -> None:
+        """Write nothing yet; `write` gets texts with their line ends."""
+        self._write = write
+        self._lines = TerminalLines(emits_thoughts=emits_thoughts)
+        self._inputs: asyncio.Queue[_PendingInput | None] = asyncio.Queue()
+        self._pending_requests: deque[ToolCallRequested] = deque()
+        self._session: Session | None = None
+        self._turn: asyncio.Task[None] | None = None
+        self._is_over = False
+
+    async def converse(self, session: Session) -> None:
+        """Answer inputs until there are no more."""
+        self._session = session
+        self.on_ready_for_input()
+        try:
+            while (heard := await self._inputs.get()) is not None:
+                text, answered = heard
+                await self._answer_input(session, text)
+                _set_answered(answered)
+        finally:
+            while not self._inputs.empty():
+                left = self._inputs.get_nowait()
+                _set_answered(left[1] if left else None)
+
+    async def _answer_input(self, session: Session, text: str) -> None:
+        """Wait until an input is answered, or its answer is stopped."""
+        self._turn = asyncio.create_task(session.submit_user_input(text))
+        try:
+            await self._turn
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
+            self._line("[stopped]")
+            self.on_ready_for_input()
+        finally:
+            self._turn = None
+            self._pending_requests.clear()
+
+    async def emit_input(self, text: str) -> None:
+        """Take what a listener heard; returns once it is answered."""
+        await self._queue_input(text)
+
+    def receive_line(self, text: str) -> None:
+        """Take what the person typed: the answer to a question, if there is one."""
+        if not self._pending_requests:
+            self._queue_input(text)
+            return
+        approved = _CONFIRMATION_WORDS.get(text.strip().lower())
+        if approved is None:
+            self._write("Please answer y or n: ")
+        else:
+            self._answer(approved)
+
+    def end(self) -> None:
+        """Take no more inputs; those that are there are answered first.
+
+        Nobody is there any more to say yes.
+        """
+        self._is_over = True
+        self._inputs.put_nowait(None)
+        while self._pending_requests:
+            self._answer(False)
+
+    def interrupt(self) -> None:
+        """Stop the answer that is under way; where there is none, end."""
+        if self._turn is None:
+            self.end()
+        else:
+            self._turn.cancel()
+
+    def show(self, event: AgentEvent) -> None:
+        """Write what the seed has no event for."""
+        for line in self._lines.show(event):
+            self._line(line)
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Write the answer."""
+        self._line(message.content)
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Ask for a y or an n."""
+        self._pending_requests.append(request)
+        warning = (request.security_warning or {}).get("reason", "")
+        self._line(f"May {request.tool_name} be called? {warning}".rstrip())
+        self._line(f"With: {format_arguments(request.args)}")
+        self._write("y or n: ")
+        if self._is_over:
+            self._answer(False)
+
+    def on_ready_for_input(self) -> None:
+        """Write the prompt."""
+        self._write("> ")
+
+    def on_agent_state_change(self, state: AgentState) -> None:
+        """Write what the agent does now."""
+        self._line(f"[{state}]")
+
+    def _queue_input(self, text: str) -> asyncio.Future[None]:
+        answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._inputs.put_nowait((text, answered))
+        return answered
+
+    def _answer(self, approved: bool) -> None:
+        """Answer the question that was asked first."""
+        asked = self._pending_requests.popleft()
+        if self._session is not None:
+            self._session.provide_confirmation(asked.confirmation_id, approved)
+
+    def _line(self, text: str) -> None:
+        self._write(f"{replace_controls(text)}\n")
+
+
+class KeyboardContext:
+    """The keyboard of a terminal, to which a listener gives what it reads."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        """Belong to `terminal`."""
+        self._terminal = terminal
+
+    async def emit_input(self, text: str) -> None:
+        """Pass it on; a `y` must not wait for the answer that waits for it."""
+        self._terminal.receive_line(text)
+
+
+def _set_answered(answered: asyncio.Future[None] | None) -> None:
+    if answered is not None and not answered.done():
+        answered.set_result(None)

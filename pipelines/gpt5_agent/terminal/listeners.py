@@ -1,0 +1,119 @@
+"""What the agent hears beside the chat: lines on stdin, posts on a local port."""
+
+import asyncio
+import hmac
+import os
+from codecs import getincrementaldecoder
+from collections.abc import Callable
+
+from aiohttp import web
+
+from gpt5_agent.ports import AgentContext
+
+_LISTENER_READ_BYTES = 64 * 1024
+_MAX_LINE_CHARACTERS = 1024 * 1024
+
+
+class StdinListener:
+    """Passes on line after line of a file; calls `ended` when there are no more."""
+
+    name = "stdin"
+
+    def __init__(self, descriptor: int = 0, ended: Callable[[], object] = str) -> None:
+        """Read nothing yet."""
+        self._on_end = ended
+        self._descriptor = descriptor
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self._partial_line = ""
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+
+    async def on_start(self, context: AgentContext) -> None:
+        """Begin to read; a file of a disk, which nobody can wait for, is read at once."""
+        self._task = asyncio.create_task(self._emit(context))
+        try:
+            asyncio.get_running_loop().add_reader(self._descriptor, self._read)
+        except PermissionError:
+            while self._read():
+                pass
+
+    async def on_stop(self) -> None:
+        """Leave the rest unread; the file stays open, because it is not ours."""
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _read(self) -> bool:
+        """Take what is there; returns whether more can come."""
+        piece = os.read(self._descriptor, _LISTENER_READ_BYTES)
+        text = self._partial_line + self._decoder.decode(piece, not piece)
+        *lines, self._partial_line = text.split("\n")
+        if not piece or len(self._partial_line) > _MAX_LINE_CHARACTERS:
+            lines.append(self._partial_line)
+            self._partial_line = ""
+        for line in filter(None, map(str.strip, lines)):
+            self._lines.put_nowait(line)
+        if not piece:
+            self._lines.put_nowait(None)
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+        return bool(piece)
+
+    async def _emit(self, context: AgentContext) -> None:
+        while (line := await self._lines.get()) is not None:
+            await context.emit_input(line)
+        self._on_end()
+
+
+class HttpListener:
+    """Passes on what those who have the token post to `/input` on this machine.
+
+    Port 0 takes a free one, which `address` tells once it listens.
+    """
+
+    name = "http"
+
+    def __init__(self, token: str, port: int = 0) -> None:
+        """Listen to nobody yet."""
+        self.address = ""
+        self._expected = f"Bearer {token}".encode()
+        self._port = port
+        self._runner: web.AppRunner | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def on_start(self, context: AgentContext) -> None:
+        """Listen on 127.0.0.1 alone; raises OSError where the port is taken."""
+
+        async def take(request: web.Request) -> web.Response:
+            return await self._receive_post(request, context)
+
+        app = web.Application(client_max_size=_LISTENER_READ_BYTES)
+        app.router.add_post("/input", take)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
+        self.address = "http://{}:{}/input".format(*self._runner.addresses[0])
+
+    async def on_stop(self) -> None:
+        """Release the port, and what was heard but not answered."""
+        for task in self._tasks:
+            task.cancel()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _receive_post(
+        self, request: web.Request, context: AgentContext
+    ) -> web.Response:
+        given = request.headers.get("Authorization", "")
+        if not hmac.compare_digest(given.encode(errors="replace"), self._expected):
+            return web.Response(status=401, text="The token is not the right one.")
+        try:
+            text = (await request.text()).strip()
+        except (UnicodeDecodeError, LookupError):
+            text = ""
+        if not text:
+            return web.Response(status=400, text="The body is no text.")
+        task = asyncio.create_task(context.emit_input(text))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return web.Response(status=202)

@@ -1,0 +1,122 @@
+"""A conversation with one person: what they say, what they allow, what comes of it.
+
+A user interface gives its commands here (`submit_user_input`, `provide_confirmation`),
+and is told of the agent in the seed's events.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from gpt5_agent.agent.loop import MakeProvider, make_responses_provider, run_agent
+from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
+from gpt5_agent.ports import UserInterface, notify_interface
+from gpt5_agent.request import AgentRequest, Message
+from gpt5_agent.tools.confirmations import (
+    compute_confirmation_id,
+    find_security_warning,
+)
+from openai_responses.items import is_call, item_type, message_text
+from openai_responses.loop.events import ToolOutput
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.replay import origin_at
+from owui_chat.render.completions import chat_tool_call
+from owui_chat.storage.details_carrier import write_details
+
+
+class Session:
+    """Answers one input after another; `messages` are the conversation so far.
+
+    A listener may give its signals here, too.
+    """
+
+    def __init__(
+        self,
+        asked: AgentRequest,
+        interface: UserInterface,
+        show: Callable[[AgentEvent], object] = repr,
+        make_provider: MakeProvider = make_responses_provider,
+    ) -> None:
+        """Ask as `asked` does; `show` gets every event, for what the seed has not."""
+        approver = replace(asked.own_tools.approver, ask=self._ask_person)
+        own = replace(asked.own_tools, approver=approver, asks_in_chat=False)
+        self.messages: list[Message] = list(asked.messages)
+        self._request = replace(asked, own_tools=own)
+        self._interface = interface
+        self._show = show
+        self._make_provider = make_provider
+        self._turn = asyncio.Lock()
+        self._waiting: dict[str, asyncio.Future[bool]] = {}
+
+    async def submit_user_input(self, text: str) -> None:
+        """Answer what a person said; cancelling it stops the model and the tools."""
+        async with self._turn:
+            self.messages.append({"role": "user", "content": text})
+            asked = replace(self._request, messages=tuple(self.messages))
+            events = run_agent(asked, self._make_provider)
+            async with aclosing(events):
+                async for event in events:
+                    self.messages += self._build_messages(event)
+                    self._show(event)
+                    notify_interface(event, self._interface)
+
+    async def emit_input(self, text: str) -> None:
+        """Answer what a listener heard."""
+        await self.submit_user_input(text)
+
+    def provide_confirmation(self, confirmation: str, approved: bool) -> bool:
+        """Answer a request; returns whether one of that id waited for it.
+
+        An answer counts once: a second one finds nobody who waits.
+        """
+        waiting = self._waiting.pop(confirmation, None)
+        if waiting is None:
+            return False
+        waiting.set_result(approved)
+        return True
+
+    async def _ask_person(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> bool:
+        """Ask whether a call may be made, and wait for the answer."""
+        confirmation = compute_confirmation_id(call_id, name, arguments)
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting[confirmation] = answer
+        self._interface.on_agent_state_change("waiting_for_confirmation")
+        self._interface.on_tool_call_request(
+            ToolCallRequested(
+                name, arguments, confirmation, find_security_warning(name)
+            )
+        )
+        try:
+            return await answer
+        finally:
+            self._waiting.pop(confirmation, None)
+            self._interface.on_agent_state_change("executing_tool")
+
+    def _build_messages(self, event: AgentEvent) -> list[Message]:
+        """Return what an event adds to the conversation, as Open WebUI would have it."""
+        match event:
+            case RoundEnded():
+                return [self._build_answer(event)]
+            case ToolOutput():
+                item = event.item
+                output = {"tool_call_id": item["call_id"], "content": item["output"]}
+                return [{"role": "tool", **output}]
+        return []
+
+    def _build_answer(self, ended: RoundEnded) -> Message:
+        items = [item for _, item in ended.items]
+        texts = [message_text(i) for i in items if item_type(i) == "message"]
+        family = resolve_model(self._request.model).family
+        origin = origin_at(family, self._request.endpoint)
+        pairs = [(item, message_text(item)) for item in items]
+        calls = [chat_tool_call(item) for item in items if is_call(item)]
+        return {
+            "role": "assistant",
+            "content": "\n".join(text for text in texts if text),
+            "reasoning_details": write_details(ended.name, pairs, origin, ended.notes),
+            **({"tool_calls": calls} if calls else {}),
+        }

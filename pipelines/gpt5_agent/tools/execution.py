@@ -1,0 +1,230 @@
+"""Runs the agent's own tools and converts their results for the model and the page.
+
+A result is a list of parts with a `type`; MCP's parts are accepted unchanged. Files
+that a tool names are read from one configured folder only: neither `..` nor a link
+leads out of it. The texts for the model come from the specification of the agent.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from mimetypes import guess_type
+from os.path import basename, commonpath, isabs, isfile, join, realpath
+from typing import Any
+
+from gpt5_agent.ports import Tool
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
+from openai_responses.loop.tools import ToolResult
+
+MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
+_FILES_PREFIX = "/files"
+
+
+def read_tool_file(path: str, root: str) -> bytes:
+    """Return the bytes of a file; raises InvalidRequest for what may not be read.
+
+    A tool names it as `/files/...`, which stands for `root`, or by its path in there.
+    Neither `..` nor a link leads out. The size is looked at before and after, because
+    a file may grow while it is read.
+    """
+    if not root.strip():
+        raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
+    try:
+        with open(_resolve_path(path, realpath(root.strip())), "rb") as file:
+            _check_size(os.fstat(file.fileno()).st_size)
+            content = file.read(MAX_TOOL_FILE_BYTES + 1)
+    except (OSError, ValueError):
+        raise InvalidRequest("the file cannot be read") from None
+    _check_size(len(content))
+    return content
+
+
+def _resolve_path(path: str, root: str) -> str:
+    inside = path.removeprefix(f"{_FILES_PREFIX}/")
+    found = realpath(join(root, inside) if inside != path else path)
+    outside = not isabs(path) or commonpath((root, found)) != root
+    if outside or not isfile(found):
+        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
+    return found
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
+
+
+IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
+
+_TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_PART_TYPES = frozenset(
+    {
+        "text",
+        "json",
+        "link",
+        "image_link",
+        "image",
+        "blob",
+        "file",
+        "resource",
+        "resource_link",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _ResultPart:
+    """A part, for the model and for the page."""
+
+    text: str
+    image: str = ""
+    file: Mapping[str, Any] = field(default_factory=dict)
+
+
+ReadFile = Callable[[str], bytes]
+"""Gives the bytes of a file that a tool names; raises InvalidRequest."""
+
+
+def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
+    """Return the answer for what a tool returned.
+
+    Raises InvalidRequest for a file that may not be read, and for one that is none.
+    """
+    failed, content = False, result
+    if isinstance(result, Mapping) and isinstance(result.get("content"), list):
+        failed, content = result.get("isError") is True, result["content"]
+    parts = _read_known_parts(content)
+    if not parts:
+        text = result if isinstance(result, str) else _format_response(result)
+        return ToolResult(text, failed)
+    told = [_convert_part(part, read_file) for part in parts]
+    images = [one.image for one in told if one.image]
+    files = [one.file for one in told if one.file]
+    card = {"images": images, "files": files}
+    text = "\n".join(one.text for one in told)
+    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
+
+
+def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
+    """Return the parts of a list of nothing else; none for any other value."""
+    rows = value if isinstance(value, list) else []
+    parts = [row for row in rows if isinstance(row, Mapping)]
+    known = [part for part in parts if part.get("type") in _PART_TYPES]
+    return known if len(known) == len(rows) else []
+
+
+def _format_response(value: object) -> str:
+    return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
+
+
+def _convert_part(part: Mapping[str, Any], read_file: ReadFile) -> _ResultPart:
+    match part["type"]:
+        case "text":
+            return _ResultPart(_read_text_field(part, "text"))
+        case "json":
+            return _ResultPart(_format_response(part.get("json")))
+        case "link":
+            return _build_link_part(part.get("url"))
+        case "resource_link":
+            return _build_link_part(part.get("uri"))
+        case "image_link":
+            return _ResultPart(IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+        case "file":
+            path = _read_text_field(part, "path")
+            name = _read_text_field(part, "name") or path
+            return _build_file_part(
+                read_file(path), _read_text_field(part, "mimeType"), name
+            )
+        case "resource":
+            return _build_resource_part(part.get("resource"))
+    kind = "image/png" if part["type"] == "image" else ""
+    mime = _read_text_field(part, "mimeType") or kind
+    return _build_file_part(
+        _decode_base64(part.get("data")), mime, _read_text_field(part, "name")
+    )
+
+
+def _read_text_field(part: Mapping[str, Any], key: str) -> str:
+    return str(part.get(key) or "")
+
+
+def _build_link_part(url: object) -> _ResultPart:
+    return _ResultPart(f"result link: {url}. please tell user to check it.")
+
+
+def _build_resource_part(resource: object) -> _ResultPart:
+    """Return a resource of MCP, which has a text or a blob."""
+    found = resource if isinstance(resource, Mapping) else {}
+    if isinstance(found.get("text"), str):
+        return _ResultPart(found["text"])
+    mime, uri = _read_text_field(found, "mimeType"), _read_text_field(found, "uri")
+    return _build_file_part(_decode_base64(found.get("blob")), mime, uri)
+
+
+def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
+    """Return bytes: a picture goes to the page, another file to the tool's card."""
+    if len(content) > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
+    own = basename(name) or "file"
+    kind = mime or guess_type(own)[0] or "application/octet-stream"
+    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    if kind in _TOOL_IMAGE_TYPES:
+        return _ResultPart(IMAGE_SENT_TEXT, image=url)
+    text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
+    return _ResultPart(text, file={"type": "file", "name": own, "url": url})
+
+
+def _decode_base64(data: object) -> bytes:
+    try:
+        return base64.b64decode(str(data or ""), validate=True)
+    except ValueError:
+        raise InvalidRequest("the file is not base64") from None
+
+
+class OwnTools:
+    """Tools of the port; `names` are theirs."""
+
+    def __init__(self, tools: Sequence[Tool], root: str) -> None:
+        """Read files that a tool names below `root` alone."""
+        self._tools = {tool.name: tool for tool in tools}
+        self._read_file = partial(read_tool_file, root=root)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the tools."""
+        return frozenset(self._tools)
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for no such tool."""
+        tool = self._tools.get(name)
+        return None if tool is None else tool.args
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call itself: no tool stands for another."""
+        return name, arguments
+
+    def is_interactive(self, _name: str) -> bool:
+        """Say that no tool's time is a person's."""
+        return False
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; a file that may not be read is a failure of the tool."""
+        result = await self._tools[name].execute(arguments)
+        try:
+            return build_own_result(result, self._read_file)
+        except InvalidRequest as refused:
+            return ToolResult(f"tool invoke error: {refused}", failed=True)
+
+
+def describe_tool(tool: Tool) -> Item:
+    """Return a tool as Open WebUI describes one."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.args),
+    }

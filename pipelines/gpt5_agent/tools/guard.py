@@ -1,0 +1,180 @@
+"""Decides whether a call may be made: which tool it is for, valid arguments, no repeated
+failure.
+
+The error texts are fixed: they come from the specification of the agent, and a model
+that reads one can correct itself. Open WebUI's tool `call_tool` runs another tool by
+its name (utils/tool_search.py).
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from openai_responses.items import Item, item_type
+from openai_responses.json_input import parse_json_object
+from openai_responses.loop.arguments import argument_error, drop_optional_nulls
+from openai_responses.loop.tools import CallableTools, ToolResult
+
+CALL_TOOL = "call_tool"
+"""The host's own tool for those whose definitions it holds back."""
+
+_CALL_TOOL_KEYS = {"tool_name", "params"}
+
+
+def resolve_host_call(call: Item) -> Item:
+    """Return a call as one of the tool that the host would run (utils/tool_search.py).
+
+    Any other call is returned as it is, and so is what the host refuses to pass on.
+    """
+    if call.get("name") != CALL_TOOL:
+        return call
+    given = parse_json_object(call.get("arguments")) or {}
+    name, params = given.get("tool_name"), given.get("params")
+    if given.keys() != _CALL_TOOL_KEYS or parse_json_object(params) is None:
+        return call
+    return (
+        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
+    )
+
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+FindSchema = Callable[[str], Mapping[str, Any] | None]
+"""Gives the schema of a tool's arguments, or None for no such tool."""
+
+
+class CallGuard:
+    """Says of each call of a run whether it may be made."""
+
+    def __init__(self, schemas: FindSchema) -> None:
+        """Take what the tools want."""
+        self._schemas = schemas
+        self._failed: dict[str, Item] = {}
+
+    def refusal(self, call: Item) -> str | None:
+        """Return what a call is answered with that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._schemas(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except (ValueError, RecursionError) as error:
+            return f"tool arguments parse error: {error}"
+        misfit = _option_error(arguments, schema) or argument_error(arguments, schema)
+        if misfit:
+            return f"tool arguments validation error: {misfit}"
+        return TOOL_REPEATED_TEXT if self.has_failed(name, arguments) else None
+
+    def has_failed(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether the same call failed before."""
+        return self._signature(name, arguments) in self._failed
+
+    def record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember that a call failed."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
+        return list(self._failed.values())
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
+        with suppress(ValueError, RecursionError):
+            self.record_failure(str(call.get("name") or ""), parse_arguments(call))
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return what two calls have in common that are the same."""
+        given = drop_optional_nulls(arguments, self._schemas(name) or {})
+        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
+
+
+class GuardedTools:
+    """Tools whose failures are told in one sentence, and not repeated."""
+
+    def __init__(
+        self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
+    ) -> None:
+        """Wrap `tools`; `log` takes lines that say why one failed."""
+        self._tools = tools
+        self._guard = guard
+        self._log = log
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the tool that a call is for."""
+        return self._tools.resolve_call(name, arguments)
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool's time is a person's."""
+        return self._tools.is_interactive(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; one that takes too long, or is stopped, has failed too."""
+        if self._guard.has_failed(name, arguments):
+            return ToolResult(TOOL_REPEATED_TEXT, failed=True)
+        succeeded = False
+        try:
+            answer = await self._tools.call(name, arguments)
+            succeeded = not answer.failed
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                raise
+            self._log(f"the tool {name} raised {type(error).__name__}: {error}")
+            return ToolResult(TOOL_FAILED_TEXT, failed=True)
+        finally:
+            if not succeeded:
+                self._guard.record_failure(name, arguments)
+        return answer
+
+
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError for what is no JSON object."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": str(call.get("input") or "")}
+    text = call.get("arguments")
+    if not isinstance(text, str):
+        raise ValueError("the arguments are not a text")
+    arguments = json.loads(text) if text.strip() else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return what is wrong with an argument that has to be one of some options."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
+    for name, value in arguments.items():
+        options = _read_options(known.get(name))
+        if options and value is not None and _option_text(value) not in options:
+            return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
+    return ""
+
+
+def _read_options(node: object) -> list[str]:
+    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
+    if not isinstance(node, Mapping):
+        return []
+    options = node.get("enum") or node.get("options")
+    return [_option_text(one) for one in options] if isinstance(options, list) else []
+
+
+def _option_text(value: Any) -> str:
+    """Return a value as options are compared: true is "true", 1 is "1"."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,1 @@
+"""MCP servers over HTTP and standard input and output."""

@@ -1,0 +1,268 @@
+"""One MCP session, and the tools that its server offers.
+
+The session is opened at the first use. Each request has a time limit. A session that
+the server has forgotten is opened again once.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from functools import partial
+from itertools import count
+from typing import Any
+
+from toolbox.mcp.http import McpHttpTransport
+from toolbox.mcp.messages import (
+    McpTransport,
+    RpcMessage,
+    SessionExpired,
+    build_rpc_notification,
+    build_rpc_request,
+)
+from toolbox.mcp.stdio import McpStdioTransport
+from toolbox.remote_tools import (
+    MAX_TOOLS_PER_SERVER,
+    RemoteError,
+    RemoteTimeout,
+    RemoteTool,
+    RemoteToolSpec,
+    build_error_result,
+    is_schema_small,
+    is_tool_allowed,
+    make_remote_tool,
+    run_with_timeout,
+    truncate_text,
+)
+from toolbox.server_entries import ServerEntry
+
+_PROTOCOL_VERSION = "2025-06-18"
+_SUPPORTED_VERSIONS = ("2024-11-05", "2025-03-26", _PROTOCOL_VERSION, "2025-11-25")
+"""Those in which nothing is different that is used here."""
+_INITIALIZE_PARAMS: Mapping[str, Any] = {
+    "protocolVersion": _PROTOCOL_VERSION,
+    "capabilities": {},
+    "clientInfo": {"name": "gpt5-agent", "version": "1"},
+}
+_MAX_PAGES = 20
+_SESSION_CLOSE_SECONDS = 5.0
+"""How long the last words to a server may take."""
+
+
+class RpcError(Exception):
+    """The server answered with an error; the text is the server's."""
+
+
+class McpSession:
+    """One session; several calls can be under way in it."""
+
+    def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
+        """Open nothing yet."""
+        self._entry = entry
+        self._name = f"The MCP server {entry.label}"
+        self._transport = wire
+        self._numbers = count(1)
+        self._open_lock = asyncio.Lock()
+        self._open_count = 0
+        self._is_open = False
+        self._has_tools = False
+        self._cancellations: set[asyncio.Task[None]] = set()
+
+    async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
+        """Yield the tools as the server describes them; raises RemoteError.
+
+        Of a list without end only the beginning.
+        """
+        await self._open()
+        params: dict[str, Any] = {}
+        for _ in range(_MAX_PAGES if self._has_tools else 0):
+            page = await self._request_with_retry("tools/list", params)
+            rows = page.get("tools")
+            for row in (rows if isinstance(rows, list) else [])[:MAX_TOOLS_PER_SERVER]:
+                if isinstance(row, Mapping):
+                    yield row
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor:
+                return
+            params = {"cursor": cursor}
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the result of a tool; raises RemoteError, RpcError."""
+        await self._open()
+        return await self._request_with_retry(
+            "tools/call", {"name": name, "arguments": arguments}
+        )
+
+    async def close(self) -> None:
+        """Say the last words, then end the session; neither takes long."""
+        try:
+            if self._cancellations:
+                await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
+        finally:
+            for parting in self._cancellations:
+                parting.cancel()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SESSION_CLOSE_SECONDS):
+                    await self._transport.close()
+
+    async def _open(self) -> None:
+        async with self._open_lock:
+            if not self._is_open:
+                await self._initialize()
+
+    async def _initialize(self) -> None:
+        """Open the way, agree on a version."""
+        self._is_open = False
+        try:
+            await self._transport.open()
+            answer = await self._request("initialize", _INITIALIZE_PARAMS)
+            version = answer.get("protocolVersion")
+            if version not in _SUPPORTED_VERSIONS:
+                raise RemoteError(f"{self._name} speaks another version of MCP.")
+            self._transport.version = str(version)
+            ready = build_rpc_notification("notifications/initialized")
+            await run_with_timeout(
+                self._transport.notify(ready), self._entry.seconds, self._name
+            )
+        except (RpcError, SessionExpired):
+            raise RemoteError(f"{self._name} refused to begin a session.") from None
+        abilities = answer.get("capabilities")
+        self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
+        self._is_open = True
+        self._open_count += 1
+
+    async def _request_with_retry(
+        self, method: str, params: Mapping[str, Any]
+    ) -> RpcMessage:
+        """Return a result; a session that the server has forgotten is begun anew, once."""
+        opened = self._open_count
+        try:
+            return await self._request(method, params)
+        except SessionExpired:
+            async with self._open_lock:
+                if self._open_count == opened:
+                    await self._initialize()
+        try:
+            return await self._request(method, params)
+        except SessionExpired:
+            raise RemoteError(f"{self._name} ends its sessions at once.") from None
+
+    async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
+        """Return what a request is answered with; one that is given up is called back."""
+        request = build_rpc_request(next(self._numbers), method, params)
+        try:
+            asking = self._transport.request(request)
+            answer = await run_with_timeout(asking, self._entry.seconds, self._name)
+        except (RemoteTimeout, asyncio.CancelledError):
+            if method != "initialize":  # which must not be called back
+                self._cancel_request(request)
+            raise
+        error = answer.get("error")
+        if isinstance(error, Mapping):
+            raise RpcError(str(error.get("message") or "It gave no reason."))
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            raise RemoteError(f"{self._name} gave an answer without a result.")
+        return result
+
+    def _cancel_request(self, request: RpcMessage) -> None:
+        """Tell the server, without waiting for it, that nobody waits for an answer."""
+        parting = asyncio.create_task(self._notify_cancelled(request["id"]))
+        self._cancellations.add(parting)
+        parting.add_done_callback(self._cancellations.discard)
+
+    async def _notify_cancelled(self, number: int) -> None:
+        with suppress(RemoteError, SessionExpired):
+            await self._transport.notify(
+                build_rpc_notification("notifications/cancelled", requestId=number)
+            )
+
+
+_MAX_ERROR_CHARACTERS = 500
+_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
+"""What MCP knows; other parts mean something to the agent, which a server must not
+say: `file` names one of ours."""
+
+
+class McpClient:
+    """One server, for one run; nothing is opened before it is needed."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
+        self._entry = entry
+        wire: McpTransport = (
+            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
+        )
+        self._session = McpSession(entry, wire)
+
+    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
+        """Return what the server offers, each name once; raises RemoteError."""
+        found: dict[str, RemoteToolSpec] = {}
+        try:
+            async with aclosing(self._session.list_tools()) as rows:
+                async for row in rows:
+                    spec = _read_tool_spec(row)
+                    if spec is not None and self._allows(spec):
+                        found.setdefault(spec.own_name, spec)
+                    if len(found) == MAX_TOOLS_PER_SERVER:
+                        break
+        except RpcError:
+            label = self._entry.label
+            raise RemoteError(
+                f"The MCP server {label} does not list its tools."
+            ) from None
+        return tuple(found.values())
+
+    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
+        """Return a tool that the server runs."""
+        return make_remote_tool(
+            self._entry.label, spec, partial(self._call, spec.own_name)
+        )
+
+    async def close(self) -> None:
+        """End the session."""
+        await self._session.close()
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
+        try:
+            return _read_tool_result(await self._session.call_tool(name, arguments))
+        except RpcError as refused:
+            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
+            return build_error_result(reason)
+
+    def _allows(self, spec: RemoteToolSpec) -> bool:
+        return is_tool_allowed(self._entry.allowed, spec.own_name)
+
+
+def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
+    """Return a tool as a server describes it, or None for what is none."""
+    name, schema = row.get("name"), row.get("inputSchema")
+    if not isinstance(name, str) or not name:
+        return None
+    if not isinstance(schema, dict) or not is_schema_small(schema):
+        return None
+    args = {"type": "object", "properties": {}, **schema}
+    return RemoteToolSpec(
+        name, str(row.get("description") or row.get("title") or ""), args
+    )
+
+
+def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result with the parts that MCP knows, or with what stands for them."""
+    content = result.get("content")
+    rows = content if isinstance(content, list) else []
+    parts = [
+        _read_content_part(row)
+        for row in rows
+        if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
+    ]
+    if not parts and result.get("structuredContent") is not None:
+        parts = [{"type": "json", "json": result["structuredContent"]}]
+    told = parts or [{"type": "text", "text": "The tool has run; it returned nothing."}]
+    return {"isError": result.get("isError") is True, "content": told}
+
+
+def _read_content_part(row: Mapping[str, Any]) -> dict[str, Any]:
+    kind = "blob" if row["type"] == "audio" else row["type"]
+    return {**row, "type": kind}

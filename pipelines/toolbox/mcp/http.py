@@ -1,0 +1,174 @@
+"""MCP over streamable HTTP (protocol revision 2025-06-18)."""
+
+from codecs import getincrementaldecoder
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from io import IncrementalNewlineDecoder
+
+import aiohttp
+
+from toolbox.mcp.messages import (
+    MAX_UNRELATED_MESSAGES,
+    RpcMessage,
+    SessionExpired,
+    build_rpc_reply,
+    encode_rpc_message,
+    is_response_to,
+    parse_rpc_messages,
+)
+from toolbox.remote_tools import (
+    MAX_REMOTE_BYTES,
+    RemoteConnection,
+    RemoteError,
+    redact_secrets,
+)
+from toolbox.server_entries import ServerEntry
+
+
+class EventDataDecoder:
+    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        characters = getincrementaldecoder("utf-8")("replace")
+        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
+        self._line: list[str] = []
+        self._event: list[str] = []
+
+    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
+        """Yield the data of the events that `piece` completes.
+
+        A carriage return counts when the next character, or the end, is there.
+        """
+        first, *more = self._decoder.decode(piece, is_last).split("\n")
+        self._line.append(first)
+        for begun in more:
+            line = "".join(self._line)
+            self._line = [begun]
+            if line.startswith("data:"):
+                self._event.append(line[5:].removeprefix(" "))
+            elif not line and self._event:
+                yield "\n".join(self._event)
+                self._event = []
+
+
+_SESSION_HEADER = "Mcp-Session-Id"
+
+
+class McpHttpTransport:
+    """One session with a server, if the server has sessions."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
+        self.version = ""
+        self._entry = entry
+        self._name = f"The MCP server {entry.label}"
+        self._connection = RemoteConnection(self._name)
+        self._session_id = ""
+
+    async def open(self) -> None:
+        """Forget the session; the next answer brings another."""
+        self.version = self._session_id = ""
+
+    async def request(self, request: RpcMessage) -> RpcMessage:
+        """Post a request; its answer comes as JSON, or somewhere in a stream."""
+        async with self._post(request) as response:
+            if request["method"] == "initialize":
+                self._session_id = response.headers.get(_SESSION_HEADER, "")
+            asides = 0
+            async with aclosing(self._read_messages(response)) as messages:
+                async for message in messages:
+                    if is_response_to(message, request):
+                        return message
+                    asides += 1
+                    if asides > MAX_UNRELATED_MESSAGES:
+                        break
+                    await self._reply(message)
+        raise RemoteError(f"{self._name} gave no answer to a request.")
+
+    async def notify(self, notification: RpcMessage) -> None:
+        """Post what is not answered."""
+        async with self._post(notification):
+            pass
+
+    async def _reply(self, message: RpcMessage) -> None:
+        """Answer the server, if it asked; a call that began is not begun again."""
+        reply = build_rpc_reply(message)
+        try:
+            if reply is not None:
+                await self.notify(reply)
+        except SessionExpired:
+            raise RemoteError(f"{self._name} has ended its session.") from None
+
+    async def close(self) -> None:
+        """Tell the server that the session is over, whatever it says to that."""
+        try:
+            if self._session_id:
+                with suppress(RemoteError):
+                    url, headers = self._entry.url, self._headers()
+                    async with self._connection.send("DELETE", url, headers):
+                        pass
+        finally:
+            await self._connection.close()
+
+    @asynccontextmanager
+    async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Post a message, lend the response that says that it was taken."""
+        url, headers = self._entry.url, self._headers()
+        body = encode_rpc_message(message)
+        async with self._connection.send("POST", url, headers, body) as response:
+            if response.status == 404 and _SESSION_HEADER in headers:
+                raise SessionExpired
+            self._check_status(response)
+            yield response
+
+    def _headers(self) -> dict[str, str]:
+        ours = {
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+        }
+        if self.version:
+            ours["MCP-Protocol-Version"] = self.version
+        if self._session_id:
+            ours[_SESSION_HEADER] = self._session_id
+        return {**ours, **dict(self._entry.headers)}
+
+    def _check_status(self, response: aiohttp.ClientResponse) -> None:
+        """Raise RemoteError for a response that is no success."""
+        status = response.status
+        if status in (401, 403):
+            raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
+        if not 200 <= status < 300:
+            raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
+
+    async def _read_messages(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[RpcMessage, None]:
+        """Yield what a response holds; raises RemoteError for what is no message."""
+        async with aclosing(self._read_texts(response)) as texts:
+            async for text in texts:
+                try:
+                    messages = parse_rpc_messages(
+                        redact_secrets(text, self._entry.secrets)
+                    )
+                except ValueError:
+                    raise RemoteError(f"{self._name} does not speak MCP.") from None
+                for message in messages:
+                    yield message
+
+    async def _read_texts(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[str, None]:
+        if response.content_type != "text/event-stream":
+            body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
+            yield body.decode("utf-8", "replace")
+            return
+        events = EventDataDecoder()
+        async with aclosing(
+            self._connection.read_chunks(response, MAX_REMOTE_BYTES)
+        ) as pieces:
+            async for piece in pieces:
+                for text in events.feed(piece):
+                    yield text
+        for text in events.feed(b"", is_last=True):
+            yield text

@@ -1,0 +1,1 @@
+"""Tools described by OpenAPI documents."""

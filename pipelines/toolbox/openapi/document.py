@@ -1,0 +1,353 @@
+"""Reads an OpenAPI document into operations that can be tools.
+
+References inside the document are copied to `$defs`; nothing is loaded from elsewhere.
+Headers that carry credentials, and parameters that the document declares as API keys,
+are never arguments of the model. The host of all calls is the one that an administrator
+configured; only the path comes from the document.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from toolbox.remote_tools import RemoteToolSpec, is_schema_small
+
+_MAX_OPENAPI_SCHEMA_DEPTH = 40
+_MAX_DEFINITIONS = 100
+_MAX_REFERENCE_HOPS = 10
+_INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class InvalidOpenApiSchema(Exception):
+    """A schema refers to what is not there, or is too large."""
+
+
+def resolve_openapi_reference(
+    node: object, document: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return an object of the document, or the one that it refers to."""
+    for _ in range(_MAX_REFERENCE_HOPS):
+        if not isinstance(node, Mapping):
+            break
+        if "$ref" not in node:
+            return node
+        node = _follow_pointer(node["$ref"], document)
+    raise InvalidOpenApiSchema
+
+
+def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
+    """Return what a reference points at (RFC 6901, inside the document alone)."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        raise InvalidOpenApiSchema
+    node: Any = document
+    for step in unquote(reference[2:]).split("/"):
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(node, Mapping) or name not in node:
+            raise InvalidOpenApiSchema
+        node = node[name]
+    return node
+
+
+class OpenApiSchemas:
+    """The schemas of one tool; `definitions` holds what they refer to."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Take what references are about."""
+        self.definitions: dict[str, Any] = {}
+        self._document = document
+        self._names: dict[str, str] = {}
+
+    def make_standalone(
+        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
+    ) -> Any:
+        """Return a schema whose references lead to `definitions`.
+
+        Raises InvalidOpenApiSchema.
+        """
+        if levels == 0:
+            raise InvalidOpenApiSchema
+        if isinstance(node, list):
+            return [self.make_standalone(one, levels - 1) for one in node]
+        if not isinstance(node, Mapping):
+            return node
+        if isinstance(node.get("$ref"), str):
+            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
+        return {
+            str(key): self.make_standalone(value, levels - 1)
+            for key, value in node.items()
+        }
+
+    def _define(self, reference: str, levels: int) -> str:
+        """Return the name under which something is defined from now on."""
+        if reference not in self._names:
+            if len(self._names) == _MAX_DEFINITIONS:
+                raise InvalidOpenApiSchema
+            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
+            taken = last in self._names.values()
+            name = f"{last}_{len(self._names)}" if taken else last
+            self._names[reference] = name
+            target = _follow_pointer(reference, self._document)
+            self.definitions[name] = self.make_standalone(target, levels)
+        return self._names[reference]
+
+
+_PARAMETER_LOCATIONS = ("path", "query", "header")
+_RESERVED_HEADERS = frozenset(
+    {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
+)
+_SECRET_HEADER_WORDS = (
+    "auth",
+    "cookie",
+    "forward",
+    "key",
+    "secret",
+    "token",
+    "transfer",
+)
+"""Headers of which a model does not decide: ours, and those that open doors."""
+_EXPLODED_STYLES = ("form", "deepObject")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiParameter:
+    """A parameter; `argument` is what the tool calls it, `style` how it is written.
+
+    The style `json` is that of a parameter with a media type.
+    """
+
+    argument: str
+    name: str
+    location: str
+    style: str
+    explodes: bool
+
+
+class OpenApiArguments:
+    """The arguments of one operation; `body` is the one that is sent as JSON."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        """Begin with none."""
+        self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
+        self.body = ""
+        self._document = document
+        self._schemas = OpenApiSchemas(document)
+        self._properties: dict[str, Any] = {}
+        self._required: dict[str, None] = {}
+        self._api_keys = frozenset(_api_key_parameters(document))
+
+    def build_schema(self) -> dict[str, Any]:
+        """Return the schema of all arguments."""
+        definitions = self._schemas.definitions
+        return {
+            "type": "object",
+            "properties": self._properties,
+            "required": list(self._required),
+            **({"$defs": definitions} if definitions else {}),
+        }
+
+    def add_parameters(self, rows: object) -> None:
+        """Add parameters; one of an operation takes the place of its path's.
+
+        Raises InvalidOpenApiSchema.
+        """
+        for row in rows if isinstance(rows, list) else []:
+            said = resolve_openapi_reference(row, self._document)
+            place, name = str(said.get("in")), str(said.get("name"))
+            if self._is_model_argument(place, name):
+                self._add_parameter(place, name, said)
+
+    def add_body(self, body: object) -> None:
+        """Add a body of JSON; raises InvalidOpenApiSchema for one that has to be another."""
+        if body is None:
+            return
+        said = resolve_openapi_reference(body, self._document)
+        media = _find_json_media(said.get("content"))
+        if media is not None:
+            self.body = self._free_name("body")
+            schema = self._schemas.make_standalone(media.get("schema") or {})
+            self._properties[self.body] = schema
+        if said.get("required") is True:
+            if media is None:
+                raise InvalidOpenApiSchema
+            self._required[self.body] = None
+
+    def _is_model_argument(self, place: str, name: str) -> bool:
+        """Say whether a parameter is the model's to give."""
+        if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
+            return False
+        low = name.lower()
+        is_closed = low in _RESERVED_HEADERS or any(
+            word in low for word in _SECRET_HEADER_WORDS
+        )
+        return place != "header" or not is_closed
+
+    def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
+        before = self.parameters.get((place, name))
+        argument = before.argument if before else self._free_name(name, place)
+        media = _find_json_media(said.get("content"))
+        node = (said if media is None else media).get("schema")
+        schema = self._schemas.make_standalone(node or {"type": "string"})
+        if said.get("description") and "$ref" not in schema:
+            schema = {**schema, "description": str(said["description"])}
+        self._properties[argument] = schema
+        if place == "path" or said.get("required") is True:
+            self._required[argument] = None
+        usual = "form" if place == "query" else "simple"
+        style = str(said.get("style") or usual) if media is None else "json"
+        explodes = said.get("explode", style in _EXPLODED_STYLES) is True
+        self.parameters[place, name] = OpenApiParameter(
+            argument, name, place, style, explodes
+        )
+
+    def _free_name(self, name: str, place: str = "request") -> str:
+        return f"{place}_{name}" if name in self._properties else name
+
+
+def _find_json_media(content: object) -> Mapping[str, Any] | None:
+    """Return what is said of a content that is JSON, or None."""
+    for kind, media in (content if isinstance(content, Mapping) else {}).items():
+        name = str(kind).partition(";")[0].strip().lower()
+        is_json = name == "application/json" or name.endswith("+json")
+        if is_json and isinstance(media, Mapping):
+            return media
+    return None
+
+
+def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield place and name of each key that a document says it wants."""
+    try:
+        parts = resolve_openapi_reference(document.get("components"), document)
+        schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
+    except InvalidOpenApiSchema:
+        return
+    for scheme in schemes.values():
+        if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
+            yield str(scheme.get("in")), str(scheme.get("name")).lower()
+
+
+_METHODS = ("get", "put", "post", "delete", "patch")
+_PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
+_PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiOperation:
+    """A tool that is a request; `url` has the parameters of its path in braces.
+
+    `body` is the argument that is sent as JSON, empty for none.
+    """
+
+    spec: RemoteToolSpec
+    method: str
+    url: str
+    parameters: tuple[OpenApiParameter, ...] = ()
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiDocument:
+    """A document that was found at `url`; its calls go to `base_url`, if there is one."""
+
+    content: Any
+    url: str
+    base_url: str = ""
+
+    def operations(self) -> Iterator[OpenApiOperation]:
+        """Yield the operations that can be called; raises InvalidOpenApiSchema.
+
+        One that is elsewhere, or wants a body that is no JSON, is not among them.
+        """
+        if not isinstance(self.content, Mapping):
+            raise InvalidOpenApiSchema
+        paths = self.content.get("paths")
+        is_known = str(self.content.get("openapi")).startswith("3.")
+        if not is_known or not isinstance(paths, Mapping):
+            raise InvalidOpenApiSchema
+        for path, item in paths.items():
+            for method in _METHODS if _PATH_PATTERN.fullmatch(path) else ():
+                try:
+                    operation = self._operation(path, method, item)
+                except InvalidOpenApiSchema:
+                    continue
+                if operation is not None:
+                    yield operation
+
+    def _operation(
+        self, path: str, method: str, item: object
+    ) -> OpenApiOperation | None:
+        """Return an operation, if there is one; raises InvalidOpenApiSchema."""
+        holder = resolve_openapi_reference(item, self.content)
+        if method not in holder:
+            return None
+        said = resolve_openapi_reference(holder[method], self.content)
+        arguments = OpenApiArguments(self.content)
+        arguments.add_parameters(holder.get("parameters"))
+        arguments.add_parameters(said.get("parameters"))
+        arguments.add_body(said.get("requestBody"))
+        schema = arguments.build_schema()
+        known = {name for place, name in arguments.parameters if place == "path"}
+        if not known.issuperset(_PATH_PARAMETER.findall(path)) or not is_schema_small(
+            schema
+        ):
+            raise InvalidOpenApiSchema
+        name = said.get("operationId") or f"{method}_{path.strip('/')}"
+        return OpenApiOperation(
+            RemoteToolSpec(str(name), _operation_description(said), schema),
+            method.upper(),
+            self._base_url(said, holder) + path,
+            tuple(arguments.parameters.values()),
+            arguments.body,
+        )
+
+    def _base_url(self, *holders: Mapping[str, Any]) -> str:
+        """Return where an operation is; raises InvalidOpenApiSchema for another host.
+
+        Only the path is the document's: the host is always one that an administrator
+        named.
+        """
+        if self.base_url:
+            return _replace_path(self.base_url, urlsplit(self.base_url).path)
+        lists = [holder.get("servers") for holder in (*holders, self.content)]
+        servers: list[Any] = next(
+            (one for one in lists if isinstance(one, list) and one), [{}]
+        )
+        try:
+            base = urljoin(self.url, _server_url(servers[0]))
+        except ValueError:  # brackets without an address
+            raise InvalidOpenApiSchema from None
+        if web_origin(base) != web_origin(self.url):
+            raise InvalidOpenApiSchema
+        return _replace_path(self.url, urlsplit(base).path)
+
+
+def web_origin(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of an address; of none that is of no use."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return ("", "", 0)
+    return (parts.scheme, parts.hostname or "", port)
+
+
+def _replace_path(url: str, path: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}"
+
+
+def _server_url(server: object) -> str:
+    """Return the address of a server, its variables replaced by what is usual."""
+    said = server if isinstance(server, Mapping) else {}
+    variables = said.get("variables")
+    url = str(said.get("url") or "/")
+    for name, one in (variables if isinstance(variables, Mapping) else {}).items():
+        usual = one.get("default") if isinstance(one, Mapping) else None
+        url = url.replace(f"{{{name}}}", str(usual or ""))
+    return url
+
+
+def _operation_description(operation: Mapping[str, Any]) -> str:
+    texts = (operation.get("summary"), operation.get("description"))
+    return "\n".join(dict.fromkeys(str(text) for text in texts if text))

@@ -1,0 +1,1 @@
+"""A sandbox for code, with its backends and its workspaces."""

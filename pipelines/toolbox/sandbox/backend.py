@@ -1,0 +1,126 @@
+"""What every sandbox backend provides: a process with limits that can be ended at any
+time.
+
+Python 3.11 has two faults here. A cancelled `create_subprocess_exec` waits forever for
+pipes that are not connected yet (base_subprocess.py, `_try_finish`). `Process.kill`
+takes the exit status away from whoever waits for it (subprocess.py, `send_signal`).
+"""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import Process
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxLimits:
+    """The limits of one run; sizes are in bytes.
+
+    `memory` is what all processes of a run hold together, `processes` counts threads
+    as well. The workspace and the folder for temporary files have `disk` each, a
+    single file at most `file`; a workspace keeps `files` files and folders. `output`
+    holds for what is printed, for the result and for a file that is read. `returned`
+    files of a run are handed out. `packages` is the room for installed dependencies.
+
+    A chat's workspace is forgotten when it was not used for `idle_seconds`, or when
+    `chats` others were used since.
+    """
+
+    seconds: float = 30.0
+    memory: int = 512 * MEBIBYTE
+    processes: int = 32
+    disk: int = 64 * MEBIBYTE
+    file: int = 32 * MEBIBYTE
+    files: int = 1_000
+    output: int = 50_000
+    returned_files: int = 10
+    packages: int = 512 * MEBIBYTE
+    concurrency: int = 4
+    idle_seconds: float = 3600.0
+    chats: int = 50
+
+
+class ProcessHandle:
+    """Holds on to one process that leads a group."""
+
+    def __init__(self, number: int) -> None:
+        """Hold a child process that was just started."""
+        self._number = number
+        self._descriptor: int | None = None
+        with suppress(ProcessLookupError):  # it has ended already
+            self._descriptor = os.pidfd_open(number)
+
+    def kill(self) -> None:
+        """End it with its group, if it has not ended."""
+        if self._descriptor is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, 0)  # it is still the same
+                os.killpg(self._number, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+async def start_process(*command: str, **options: Any) -> Process:
+    """Start a process as the head of a group; a cancellation ends all of it.
+
+    Bubblewrap alone would leave a child behind that waits for it.
+    """
+    creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
+    starting = asyncio.create_task(creating)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait({starting})
+        if starting.exception() is None:
+            process = starting.result()
+            handle = ProcessHandle(process.pid)
+            handle.kill()
+            handle.close()
+            # Who does not hear of the end of its parent hears that of its input.
+            await process.communicate(b"")
+        raise
+
+
+NOBODY_UID = 65534
+"""The user that runs are handed to; the kernel gives it no rights at all."""
+RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""The environment of a run; libraries of numbers would start a thread per core."""
+
+
+class SandboxUnavailable(Exception):
+    """A sandbox cannot be had here; the text says why, for an administrator."""
+
+
+class SandboxProcess(Protocol):
+    """One sandbox with one program in it, which reads stdin and answers on stdout."""
+
+    process: Process
+
+    def measure_memory(self) -> int:
+        """Return the bytes that its processes hold, where nothing else limits them."""
+
+    async def kill(self) -> None:
+        """End all that runs in it; its process ends when the last of them is gone."""
+
+    def close(self) -> None:
+        """Let go of what was held to watch it."""
+
+
+class SandboxBackend(Protocol):
+    """A way to make cells."""
+
+    @property
+    def name(self) -> str:
+        """What an administrator calls it."""
+
+    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
+        """Start a program in a cell of its own; raises SandboxUnavailable."""

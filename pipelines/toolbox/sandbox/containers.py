@@ -1,0 +1,112 @@
+"""Cells made by a daemon for containers: Docker, or Podman."""
+
+import asyncio
+import os
+import shutil
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Iterator
+from contextlib import suppress
+from secrets import token_hex
+
+from toolbox.sandbox.backend import (
+    NOBODY_UID,
+    RUN_ENVIRONMENT,
+    ProcessHandle,
+    SandboxLimits,
+    SandboxUnavailable,
+    start_process,
+)
+
+_CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
+"""What the client needs to find its daemon; none of it goes into the container."""
+_CLIENT_EXIT_SECONDS = 1.0
+_ISOLATED_RUN = (
+    "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
+    "--security-opt no-new-privileges --ipc none --log-driver none --hostname sandbox "
+    "--workdir /work"
+)
+
+
+class ContainerProcess:
+    """One container; its memory is limited by the daemon."""
+
+    def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
+        """Wrap the client's process; `remove` is the command that ends the container."""
+        self.process = process
+        self._client = ProcessHandle(process.pid)
+        self._remove_command = remove
+
+    def measure_memory(self) -> int:
+        """Return nothing: the daemon counts."""
+        return 0
+
+    async def kill(self) -> None:
+        """End the container, which its client alone would leave running."""
+        with suppress(TimeoutError):  # the client of one that has answered ends soon
+            async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
+                await self.process.wait()
+        if self.process.returncode is None:
+            removing = await start_process(
+                *self._remove_command,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                env=_client_environment(),
+            )
+            await removing.wait()
+        self._client.kill()
+
+    def close(self) -> None:
+        """Let go of the client."""
+        self._client.close()
+
+
+class ContainerBackend:
+    """Makes cells with a client for containers, `docker` or `podman`."""
+
+    def __init__(self, client: str, image: str, wheels: str = "") -> None:
+        """Use an image that is there, with a `python3` in it; nothing is pulled."""
+        self.name = client
+        self._image = image
+        self._wheels = wheels
+
+    async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
+        """Start a program in a container of its own; raises SandboxUnavailable."""
+        path = shutil.which(self.name)
+        if path is None:
+            raise SandboxUnavailable(f"{self.name} is not installed")
+        name = f"sandbox-{token_hex(8)}"
+        command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
+        process = await start_process(
+            *(*command, self._image, "python3", "-I", "-c", program),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=_client_environment(),
+        )
+        return ContainerProcess(process, (path, "rm", "--force", name))
+
+    def _options(self, limits: SandboxLimits) -> Iterator[str]:
+        """Yield the limits; what lies in a tmpfs counts as memory here."""
+        rooms = {"/work": limits.disk, "/tmp": limits.disk}
+        if self._wheels:
+            rooms["/packages"] = limits.packages
+            yield from ("--volume", f"{self._wheels}:/wheels:ro")
+        memory = limits.memory + sum(rooms.values())
+        yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
+        yield from ("--pids-limit", str(limits.processes + 1))
+        yield from ("--memory", str(memory), "--memory-swap", str(memory))
+        for path, size in rooms.items():
+            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
+            yield from (
+                "--tmpfs",
+                f"{path}:{options},uid={NOBODY_UID},gid={NOBODY_UID}",
+            )
+        for name, value in RUN_ENVIRONMENT.items():
+            yield from ("--env", f"{name}={value}")
+        if self.name == "podman":  # it would hand the server's proxies on
+            yield "--http-proxy=false"
+
+
+def _client_environment() -> dict[str, str]:
+    names = (name for name in _CLIENT_VARIABLES if name in os.environ)
+    return {name: os.environ[name] for name in names}

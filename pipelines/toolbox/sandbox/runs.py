@@ -1,0 +1,304 @@
+"""One run in the sandbox: send the request, watch memory and time, read the reply.
+
+The reply is not trusted: code that broke out of its own process may have written it.
+Numbers are checked, names are never used as paths on the host, and the archive is only
+ever unpacked inside a sandbox. A backend is used only after a first run showed that it
+confines code as required; there is no weaker fallback.
+"""
+
+import asyncio
+import json
+from asyncio import StreamReader, StreamWriter, Task
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from toolbox.sandbox.backend import (
+    MEBIBYTE,
+    SandboxBackend,
+    SandboxLimits,
+    SandboxProcess,
+    SandboxUnavailable,
+)
+from toolbox.sandbox.program import SANDBOX_PROGRAM
+
+_MAX_JSON_CHARACTER_BYTES = 12
+"""The bytes of JSON that one character may take, as a pair of surrogates."""
+
+
+class SandboxReplyMissing(Exception):
+    """The sandbox ended without an answer that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """A part of a file that belongs to a run: a file that the code wrote."""
+
+    name: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReply:
+    """An answer; `archive` is where in the file the workspace begins, if it is there."""
+
+    answer: Mapping[str, Any]
+    archive: int | None
+    changed: tuple[FileSlice, ...] = ()
+
+
+def max_reply_bytes(limits: SandboxLimits) -> int:
+    """Return how many bytes an honest answer has at most, with the workspace."""
+    return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
+
+
+def _max_line_bytes(limits: SandboxLimits) -> int:
+    return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
+
+
+def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
+    """Return the answer that a file holds; raises SandboxReplyMissing."""
+    with path.open("rb") as file:
+        try:
+            answer = json.loads(file.readline(_max_line_bytes(limits)))
+        except (ValueError, RecursionError):
+            raise SandboxReplyMissing from None
+        if not isinstance(answer, dict):
+            raise SandboxReplyMissing
+        archive = file.tell()
+        has_archive = bool(file.readline())
+        begin, end = file.tell(), path.stat().st_size
+    changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
+    return SandboxReply(answer, archive if has_archive else None, changed)
+
+
+def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
+    """Yield the files that lie between `begin` and `end`."""
+    for entry in changed if isinstance(changed, list) else ():
+        match entry:
+            case [str(name), int(offset), int(size)]:
+                if offset >= 0 and size >= 0 and begin + offset + size <= end:
+                    yield FileSlice(name, begin + offset, size)
+
+
+_REPLY_GRACE_SECONDS = 10.0
+"""The sandbox stops the code by itself, then answers; after this we do not wait."""
+_MEMORY_CHECK_SECONDS = 0.05
+"""How often the memory is read: what two cores can fill in that time goes beyond."""
+_READ_BYTES = 256 * 1024
+_STDERR_BYTES = 2_000
+
+_STOP_CAUSES = {
+    "memory": "its processes and files held more than {0.memory} bytes of memory",
+    "seconds": "it did not end within {0.seconds:g} s",
+    "reply": "it wrote more than fits into the workspace",
+    "unwatched": "its memory cannot be read on this server",
+}
+
+
+class RunStopped(Exception):
+    """The sandbox was ended before it answered; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceArchive:
+    """A workspace that was kept: where in which file it begins."""
+
+    path: Path
+    start: int
+
+
+class Sandbox:
+    """Where requests go: a backend with its limits."""
+
+    def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
+        """Open nothing yet."""
+        self.backend = backend
+        self._limits = limits
+        self._processes: set[SandboxProcess] = set()
+        self._is_stopped = False
+
+    async def run(
+        self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
+    ) -> SandboxReply:
+        """Return the answer, for which `spool` is filled.
+
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. However it ends, nothing of
+        the run is left.
+        """
+        line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
+        cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
+        self._processes.add(cell)
+        talk = _SandboxRun(cell, self._limits)
+        try:
+            if self._is_stopped:
+                raise SandboxReplyMissing("it was closed")
+            await talk.communicate(line, archive, spool)
+        finally:
+            self._processes.discard(cell)
+            await talk.end()
+        try:
+            return read_reply(spool, self._limits)
+        except SandboxReplyMissing:
+            raise SandboxReplyMissing(talk.stderr_text()) from None
+
+    async def stop(self) -> None:
+        """End all that runs or begins; whoever waits is told that it was silent."""
+        self._is_stopped = True
+        while (
+            self._processes
+        ):  # those in here are open, and hold what they are killed by
+            await self._processes.pop().kill()
+
+
+class _SandboxRun:
+    """What is under way between us and one cell."""
+
+    def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
+        process = cell.process
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        self._process, self._limits = cell, limits
+        self._stdin, self._stdout = process.stdin, process.stdout
+        self._stderr = process.stderr
+        self._stderr_text = b""
+        self._tasks: list[Task[None]] = []
+        self._stderr_task: Task[None] | None = None
+
+    async def communicate(
+        self, line: bytes, archive: WorkspaceArchive | None, spool: Path
+    ) -> None:
+        """Tell the request, watch until the answer is whole; raises RunStopped."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
+        answering = asyncio.create_task(self._read_stdout(spool))
+        telling = asyncio.create_task(_send_request(self._stdin, line, archive))
+        self._tasks = [answering, telling]
+        self._stderr_task = asyncio.create_task(self._read_stderr())
+        while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
+            if loop.time() > deadline:
+                raise self._stop_error("seconds")
+            if self._measure_memory() > self._limits.memory:
+                raise self._stop_error("memory")
+        answering.result()
+
+    def _measure_memory(self) -> int:
+        try:
+            return self._process.measure_memory()
+        except PermissionError:
+            raise self._stop_error("unwatched") from None
+
+    async def _read_stdout(self, spool: Path) -> None:
+        left = max_reply_bytes(self._limits)
+        with spool.open("wb") as file:
+            while piece := await self._stdout.read(_READ_BYTES):
+                left -= file.write(piece)
+                if left < 0:
+                    raise self._stop_error("reply")
+
+    async def _read_stderr(self) -> None:
+        """Keep the first words of the sandbox's own complaints; it waits with the rest."""
+        while len(self._stderr_text) < _STDERR_BYTES:
+            if not (piece := await self._stderr.read(_STDERR_BYTES)):
+                return
+            self._stderr_text += piece
+
+    def _stop_error(self, reason: str) -> RunStopped:
+        return RunStopped(_STOP_CAUSES[reason].format(self._limits))
+
+    async def end(self) -> None:
+        """End the cell, and wait until it is gone."""
+        try:
+            await self._process.kill()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._stdin.close()
+            if self._stderr_task is not None:
+                await self._stderr_task  # there may be a word that we have not read
+            # The process counts as ended only when its pipes are empty.
+            await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
+            await self._process.process.wait()
+        finally:
+            self._process.close()
+
+    def stderr_text(self) -> str:
+        """Return what the sandbox said of itself, for the log."""
+        return self._stderr_text.decode("utf-8", "replace").strip()
+
+
+async def _send_request(
+    stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
+) -> None:
+    """Write the request, then the workspace."""
+    with suppress(ConnectionError):  # it ended without listening
+        stdin.write(line)
+        if archive is not None:
+            with archive.path.open("rb") as file:
+                file.seek(archive.start)
+                while piece := file.read(_READ_BYTES):
+                    stdin.write(piece)
+                    await stdin.drain()
+        await stdin.drain()
+        stdin.close()
+
+
+async def _drain(stream: StreamReader) -> None:
+    """Throw away what was written before the end."""
+    while await stream.read(_READ_BYTES):
+        pass
+
+
+_EXPECTED_CONFINEMENT = {
+    "capabilities": 0,
+    "no_new_privileges": "1",
+    "filtered": "2",  # by a program: prctl(2), PR_GET_SECCOMP
+    "networks": ["lo"],
+    "namespaces": False,
+}
+
+
+async def find_sandbox(
+    backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
+) -> Sandbox:
+    """Return a sandbox that was tried; raises SandboxUnavailable with all reasons."""
+    reasons = []
+    for backend in backends:
+        sandbox = Sandbox(backend, limits)
+        try:
+            await _check_confinement(sandbox, spool)
+            return sandbox
+        except SandboxUnavailable as missing:
+            reasons.append(f"{backend.name}: {missing}")
+    raise SandboxUnavailable("; ".join(reasons))
+
+
+async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
+    """Raise SandboxUnavailable unless a run is confined as it must be."""
+    try:
+        reply = await sandbox.run({"operation": "describe"}, None, spool)
+    except OSError as error:
+        raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
+    except RunStopped as stopped:
+        raise SandboxUnavailable(
+            f"a first run was stopped, because {stopped}"
+        ) from None
+    except SandboxReplyMissing as silent:
+        raise SandboxUnavailable(str(silent) or "a first run gave no answer") from None
+    if holes := list(_find_confinement_gaps(reply.answer)):
+        raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
+
+
+def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is not as it must be."""
+    yield from (
+        name
+        for name, value in _EXPECTED_CONFINEMENT.items()
+        if found.get(name) != value
+    )
+    if not found.get("user"):
+        yield "user"

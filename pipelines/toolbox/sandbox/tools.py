@@ -1,0 +1,344 @@
+"""The code interpreter's tools: descriptions for the model, calls, results.
+
+An agent calls `specs()`, then `call()` for each call, then `close()`. The tools are
+offered only where a working sandbox was found.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
+from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from toolbox.sandbox.containers import ContainerBackend
+from toolbox.sandbox.runs import (
+    RunStopped,
+    Sandbox,
+    SandboxReply,
+    SandboxReplyMissing,
+    find_sandbox,
+)
+from toolbox.sandbox.workspaces import (
+    SandboxClosed,
+    SandboxFile,
+    Workspace,
+    WorkspacePool,
+)
+
+SandboxToolSpec = dict[str, Any]
+
+
+class InvalidSandboxCall(Exception):
+    """The arguments of a call are not as its tool wants them."""
+
+
+_WORKSPACE_NOTE = (
+    "The workspace is the folder /work. It lives as long as the chat is used and is "
+    "shared by all tools whose names begin with python_ or sandbox_."
+)
+_PATH_SCHEMA = {
+    "type": "string",
+    "description": "A path in the workspace, like plots/a.png.",
+}
+_CODE_SCHEMA = {"type": "string", "description": "The Python code."}
+_DEPENDENCIES_SCHEMA = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "Packages to install for this run, like numpy or pandas==2.2.",
+}
+_CONTENT_SCHEMA = {"type": "string", "description": "The whole new text of the file."}
+
+_RUN_DESCRIPTION = (
+    "Runs Python code in a sandbox without network. Each run is a fresh process: only "
+    "files in the workspace, which is the current folder, outlive it. Returns JSON with "
+    "what was printed (stdout, stderr), the value of the last expression (result), and "
+    "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
+)
+_FILE_TOOLS = {
+    "sandbox_fs_list": (
+        "list",
+        "Lists a folder of the workspace.",
+        {"path": _PATH_SCHEMA},
+    ),
+    "sandbox_fs_read": (
+        "read",
+        "Reads a text file of the workspace; any other file is shown to the user.",
+        {"path": _PATH_SCHEMA},
+    ),
+    "sandbox_fs_write": (
+        "write",
+        "Writes a text file in the workspace, with the folders above it.",
+        {"path": _PATH_SCHEMA, "content": _CONTENT_SCHEMA},
+    ),
+    "sandbox_fs_mkdir": (
+        "mkdir",
+        "Makes a folder in the workspace, with those above it.",
+        {"path": _PATH_SCHEMA},
+    ),
+    "sandbox_fs_remove": (
+        "remove",
+        "Removes a file of the workspace, or a folder with all that it holds.",
+        {"path": _PATH_SCHEMA},
+    ),
+}
+
+
+def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
+    """Return name, description and parameters of each tool."""
+    run = {
+        "code": _CODE_SCHEMA,
+        **({"dependencies": _DEPENDENCIES_SCHEMA} if with_dependencies else {}),
+    }
+    specs = [_build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"])]
+    for name, (_, description, properties) in _FILE_TOOLS.items():
+        specs.append(
+            _build_sandbox_spec(name, description, properties, list(properties))
+        )
+    return specs
+
+
+def _build_sandbox_spec(
+    name: str, description: str, properties: Mapping[str, Any], required: list[str]
+) -> SandboxToolSpec:
+    parameters = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": required,
+        "additionalProperties": False,
+    }
+    return {"name": name, "description": description, "parameters": parameters}
+
+
+def build_sandbox_request(
+    name: str, arguments: Mapping[str, Any], with_dependencies: bool
+) -> dict[str, Any]:
+    """Return what a call asks of the sandbox; raises InvalidSandboxCall."""
+    if name == "python_execute":
+        return _build_run_request(arguments, with_dependencies)
+    if name not in _FILE_TOOLS:
+        raise InvalidSandboxCall(f"There is no tool named {name}.")
+    operation, _, properties = _FILE_TOOLS[name]
+    given = {key: arguments.get(key) for key in properties}
+    for key, value in given.items():
+        if not isinstance(value, str):
+            raise InvalidSandboxCall(f"{name} needs {key}, a text.")
+    return {"operation": operation, **given}
+
+
+def _build_run_request(
+    arguments: Mapping[str, Any], with_dependencies: bool
+) -> dict[str, Any]:
+    code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
+    if not isinstance(code, str):
+        raise InvalidSandboxCall("python_execute needs code, a text.")
+    if not isinstance(dependencies, list) or not all(
+        isinstance(one, str) for one in dependencies
+    ):
+        raise InvalidSandboxCall("dependencies is a list of names.")
+    if dependencies and not with_dependencies:
+        raise InvalidSandboxCall("No packages can be installed here; do without.")
+    return {"operation": "run", "code": code, "dependencies": dependencies}
+
+
+_STOP_SENTENCES = {
+    "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
+    "output": "The code was stopped: it printed more than {0.output} bytes.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxResult:
+    """The answer of a tool: a text for the model, files for the host to store."""
+
+    text: str
+    failed: bool = False
+    files: tuple[SandboxFile, ...] = ()
+
+
+def build_sandbox_error(sentence: str) -> SandboxResult:
+    """Return the answer of a call that came to nothing."""
+    return SandboxResult(f"Error: {sentence}", failed=True)
+
+
+def build_sandbox_result(
+    reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
+) -> SandboxResult:
+    """Return what to tell of an answer that came out of the sandbox."""
+    answer = reply.answer
+    notes = " ".join(_list_notes(answer, limits))
+    match answer:
+        case {"refused": str(reason)}:
+            return build_sandbox_error(reason)
+        case {"damaged": _}:
+            return build_sandbox_error(
+                "An earlier run damaged the workspace, which is empty now. Call again."
+            )
+        case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
+            failed = bool(status or answer.get("stopped"))
+            return SandboxResult(_describe_run(reply, notes), failed, files)
+        case {"listed": list(listed)}:
+            return SandboxResult(f"{_dump_json(listed)} {notes}".strip())
+        case {"text": str(text)}:
+            return SandboxResult(f"{text}\n\n{notes}" if notes else text)
+        case {"given": _, "size": size}:
+            told = f"It is no text; the user is shown the file of {size} bytes."
+            return SandboxResult(told, files=files)
+        case {"done": str(done)}:
+            failed = "unkept" in answer
+            return SandboxResult(notes if failed else done, failed)
+    return build_sandbox_error("The sandbox gave an answer that makes no sense.")
+
+
+def _describe_run(reply: SandboxReply, notes: str) -> str:
+    answer = reply.answer
+    told = {
+        "stdout": answer["stdout"],
+        "stderr": answer["stderr"],
+        "result": _read_result_value(answer["result"]),
+        "files": [part.name for part in reply.changed],
+    }
+    return _dump_json({**told, "note": notes} if notes else told)
+
+
+def _read_result_value(result: object) -> object:
+    """Return the value of the last expression, or the text that stands for it."""
+    try:
+        wire = json.loads(str(result)) if result else {}
+    except (ValueError, RecursionError):
+        return None
+    return wire.get("json", wire.get("repr")) if isinstance(wire, dict) else None
+
+
+def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
+    """Yield a sentence for each thing that is not as one would expect."""
+    if stopped := answer.get("stopped"):
+        yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
+    status = answer.get("status")
+    if isinstance(status, int) and status < 0:
+        yield f"The code was ended by signal {-status}."
+    if "unkept" in answer:
+        yield (
+            f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
+            "it was before."
+        )
+    if dropped := answer.get("dropped"):
+        yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
+    if answer.get("whole") is False:
+        yield f"[The file goes on: it has {answer.get('size')} bytes.]"
+    if more := answer.get("more") or answer.get("unlisted"):
+        yield f"{more} more are not listed."
+
+
+def _dump_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+_CONTAINER_IMAGE = "python:3.12-slim"
+
+
+def list_default_backends(
+    wheels: str = "", image: str = _CONTAINER_IMAGE
+) -> list[SandboxBackend]:
+    """Return the ways to a sandbox in the order in which they are tried.
+
+    `image` is what containers are made of: one that is there, with a `python3` in it.
+    """
+    return [
+        *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
+        *(ContainerBackend(client, image, wheels) for client in ("docker", "podman")),
+    ]
+
+
+class SandboxTools:
+    """The tools of one server; `chat_id` tells the chats' workspaces apart.
+
+    Whoever calls vouches for the chat: who knows its id works in its workspace.
+    """
+
+    def __init__(
+        self,
+        limits: SandboxLimits | None = None,
+        wheels: str = "",
+        log: Callable[[str], object] = str,
+        backends: Iterable[SandboxBackend] | None = None,
+    ) -> None:
+        """Try nothing yet; `wheels` is the folder that dependencies come out of."""
+        self._limits = limits or SandboxLimits()
+        self._with_dependencies = bool(wheels)
+        self._log = log
+        self._backends = list_default_backends(wheels) if backends is None else backends
+        self._workspaces = WorkspacePool(self._limits)
+        self._slots = asyncio.Semaphore(self._limits.concurrency)
+        self._probe_lock = asyncio.Lock()
+        self._has_probed = False
+        self._sandbox: Sandbox | None = None
+
+    async def specs(self) -> list[SandboxToolSpec]:
+        """Return name, description and parameters of each tool; none, no sandbox.
+
+        The first time looks for a sandbox; why there is none is logged once.
+        """
+        has_sandbox = await self._find_sandbox() is not None
+        return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
+
+    async def call(
+        self, chat_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> SandboxResult:
+        """Run a tool; cancelling the call ends the run."""
+        try:
+            request = build_sandbox_request(name, arguments, self._with_dependencies)
+            sandbox = await self._find_sandbox()
+            if sandbox is None:
+                return build_sandbox_error("There is no sandbox on this server.")
+            async with self._workspaces.acquire(chat_id) as workspace, self._slots:
+                return await self._run(sandbox, request, workspace)
+        except InvalidSandboxCall as bad:
+            return build_sandbox_error(str(bad))
+        except SandboxClosed:
+            return build_sandbox_error("The sandbox was closed.")
+        except RunStopped as stopped:
+            return build_sandbox_error(
+                f"The run was stopped, because {stopped}. The workspace is as it was."
+            )
+        except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
+            self._log(f"A run in the sandbox gave no answer: {silent}")
+            return build_sandbox_error("The run ended without an answer.")
+
+    async def close(self) -> None:
+        """End what runs, then remove all workspaces."""
+        self._workspaces.refuse_new()
+        if self._sandbox is not None:
+            await self._sandbox.stop()
+        await self._workspaces.close()
+
+    async def _run(
+        self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
+    ) -> SandboxResult:
+        with workspace.open_spool() as spool:
+            reply = await sandbox.run(request, workspace.archive, spool)
+            files = workspace.export_files(
+                spool, reply.changed[: self._limits.returned_files]
+            )
+            workspace.store_archive(spool, reply)
+            if "damaged" in reply.answer:
+                workspace.clear()
+            return build_sandbox_result(reply, files, self._limits)
+
+    async def _find_sandbox(self) -> Sandbox | None:
+        """Return the sandbox, which the first call looks for."""
+        async with self._probe_lock:
+            if not self._has_probed:
+                self._sandbox = await self._probe()
+                self._has_probed = True
+        return self._sandbox
+
+    async def _probe(self) -> Sandbox | None:
+        async with self._workspaces.acquire("") as workspace:
+            with workspace.open_spool() as spool:
+                try:
+                    return await find_sandbox(self._backends, self._limits, spool)
+                except SandboxUnavailable as missing:
+                    self._log(f"The tools of the sandbox are not offered: {missing}.")
+        return None

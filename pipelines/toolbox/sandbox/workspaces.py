@@ -1,0 +1,244 @@
+"""The workspaces of the chats, in a temporary folder that is removed at the end.
+
+The server never unpacks an archive, so links and strange names exist only inside
+sandboxes. The folder is locked while its server lives; the kernel releases the lock
+however the server ends, and the next server removes unlocked folders.
+"""
+
+import asyncio
+import mimetypes
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Hashable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+
+from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
+from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
+
+_ROOT_PREFIX = "sandbox-workspaces-"
+
+
+class WorkspaceRoot:
+    """A fresh folder that nobody else may read."""
+
+    def __init__(self) -> None:
+        """Make it, after removing what was left behind."""
+        parent = Path(tempfile.gettempdir())
+        for folder in parent.glob(f"{_ROOT_PREFIX}*"):
+            _remove_if_abandoned(folder)
+        made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
+        self._lock = _lock_folder(made)
+        # Under this name it would be swept, had it no lock yet.
+        self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
+
+    def close(self) -> None:
+        """Remove it with all that it holds."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _lock_folder(folder: Path) -> int:
+    """Return a folder, opened, with a lock on it; raises OSError if another has one."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl = import_module("fcntl")  # Windows has none, but must load this module
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    """Remove a folder of ours unless it is in use; touch nothing of others."""
+    if folder.lstat().st_uid == os.geteuid():
+        with suppress(OSError):
+            lock = _lock_folder(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+_BROWSER_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+class SandboxClosed(Exception):
+    """The tools were closed; there are no workspaces any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFile:
+    """A file that a run wrote: `path` is where its bytes are.
+
+    They stay there until later runs of the chat have handed out more than a workspace
+    holds, or until the workspace is forgotten. `name` is only for people.
+    """
+
+    name: str
+    media_type: str
+    path: Path
+
+    @property
+    def is_image(self) -> bool:
+        """Say whether every browser can show it."""
+        return self.media_type in _BROWSER_IMAGE_TYPES
+
+
+class Workspace:
+    """What one chat keeps."""
+
+    def __init__(self, folder: Path, limits: SandboxLimits) -> None:
+        """Begin empty, in a folder that is there."""
+        self.archive: WorkspaceArchive | None = None
+        self.lock = asyncio.Lock()
+        self.borrowers = 0
+        self._folder = folder
+        self._limits = limits
+        self._numbers = count(1)
+        self._files: list[Path] = []
+
+    def _new_path(self) -> Path:
+        return self._folder / str(next(self._numbers))
+
+    @contextmanager
+    def open_spool(self) -> Iterator[Path]:
+        """Lend a path for a reply; what is written there goes unless it is kept."""
+        path = self._new_path()
+        try:
+            yield path
+        finally:
+            if self.archive is None or self.archive.path != path:
+                path.unlink(missing_ok=True)
+
+    def store_archive(self, spool: Path, reply: SandboxReply) -> None:
+        """Let the workspace in a reply, if it has one, replace what was kept."""
+        if reply.archive is not None:
+            self.clear()
+            self.archive = WorkspaceArchive(spool, reply.archive)
+
+    def clear(self) -> None:
+        """Keep nothing of the workspace."""
+        if self.archive is not None:
+            self.archive.path.unlink()
+            self.archive = None
+
+    def export_files(
+        self, spool: Path, parts: Iterable[FileSlice]
+    ) -> tuple[SandboxFile, ...]:
+        """Copy files that a run wrote, each to a path of its own."""
+        files = tuple(self._export_file(spool, part) for part in parts)
+        self._files += [file.path for file in files]
+        self._remove_oldest_files()
+        return files
+
+    def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
+        path = self._new_path()
+        _copy_slice(part, spool, path)
+        name = _printable_name(part.name)
+        media_type, _ = mimetypes.guess_type(name)
+        return SandboxFile(name, media_type or "application/octet-stream", path)
+
+    def remove(self) -> None:
+        """Remove it with the files that were handed out."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _remove_oldest_files(self) -> None:
+        """Remove the oldest of the files that were handed out, if they are too many."""
+        sizes = [path.stat().st_size for path in self._files]
+        while sum(sizes) > self._limits.disk:
+            sizes.pop(0)
+            self._files.pop(0).unlink()
+
+
+class WorkspacePool:
+    """The workspaces of all chats, each lent to one run at a time."""
+
+    def __init__(self, limits: SandboxLimits) -> None:
+        """Make nothing yet."""
+        self._limits = limits
+        self._root: WorkspaceRoot | None = None
+        self._workspaces: dict[Hashable, Workspace] = {}
+        self._timers: dict[Hashable, asyncio.TimerHandle] = {}
+        self._numbers = count(1)
+        self._is_closed = False
+
+    @asynccontextmanager
+    async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
+        """Lend a chat's workspace; without a chat a fresh one. Raises SandboxClosed."""
+        chat: Hashable = chat_id or object()
+        workspace = self._acquire(chat)
+        try:
+            async with workspace.lock:
+                if self._is_closed:
+                    raise SandboxClosed
+                yield workspace
+        finally:
+            workspace.borrowers -= 1
+            self._release(chat, workspace)
+
+    def _acquire(self, chat: Hashable) -> Workspace:
+        if self._is_closed:
+            raise SandboxClosed
+        if chat in self._timers:
+            self._timers.pop(chat).cancel()
+        workspace = self._workspaces.pop(chat, None) or self._new_workspace()
+        self._workspaces[chat] = workspace  # the last of all: it was used last
+        workspace.borrowers += 1
+        return workspace
+
+    def _new_workspace(self) -> Workspace:
+        self._root = self._root or WorkspaceRoot()
+        folder = self._root.path / str(next(self._numbers))
+        folder.mkdir()
+        return Workspace(folder, self._limits)
+
+    def _release(self, chat: Hashable, workspace: Workspace) -> None:
+        """Begin to count the idle time; forget those that were not used for longest."""
+        if workspace.borrowers or self._is_closed:
+            return
+        loop = asyncio.get_running_loop()
+        seconds = self._limits.idle_seconds
+        self._timers[chat] = loop.call_later(seconds, self._remove, chat)
+        surplus = len(self._workspaces) - self._limits.chats
+        idle = [one for one in self._workspaces if one in self._timers]
+        for oldest in idle[: max(0, surplus)]:
+            self._remove(oldest)
+
+    def _remove(self, chat: Hashable) -> None:
+        self._timers.pop(chat).cancel()
+        self._workspaces.pop(chat).remove()
+
+    def refuse_new(self) -> None:
+        """Lend nothing any more."""
+        self._is_closed = True
+
+    async def close(self) -> None:
+        """Remove all workspaces, once those that are lent have come back."""
+        self.refuse_new()
+        for timer in self._timers.values():
+            timer.cancel()
+        for workspace in self._workspaces.values():
+            async with workspace.lock:
+                pass
+        self._workspaces.clear()
+        if self._root is not None:
+            self._root.close()
+            self._root = None
+
+
+def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
+    left = part.size
+    with source.open("rb") as spool, target.open("wb") as file:
+        spool.seek(part.start)
+        while left:
+            left -= file.write(spool.read(min(left, MEBIBYTE)))
+
+
+def _printable_name(name: str) -> str:
+    """Return the last part of a path, fit for being shown."""
+    last = name.rsplit("/", 1)[-1]
+    return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"

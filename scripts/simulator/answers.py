@@ -1,0 +1,225 @@
+"""From a request's body to the answer, without any connection."""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from simulator.accounts import Account, Profile
+from simulator.checks.items import check_items
+from simulator.checks.limits import check_limits
+from simulator.checks.model import check_model, find_model, resolve_effort
+from simulator.checks.parts import check_parts
+from simulator.checks.replay import Replay, ReplayReader, read_replay
+from simulator.checks.shape import check_body
+from simulator.options import Options, UnknownOption, find_spec, parse_spec
+from simulator.refusals import Refusal, refuse_forbidden_model
+from simulator.request import ValidRequest, parse_input
+from simulator.scenarios.catalogue import SCENARIOS, find_task_field
+from simulator.scenarios.http import build_http_error
+from simulator.scenarios.scenario import HttpReply, Reply, Scenario, add_unknown_events
+from simulator.sealing import serialise_prompt, serialise_value
+from simulator.tokens import PromptCache, count_prompt, draft_compaction
+from simulator.wire.events import apply_ending, build_stream, number_events
+from simulator.wire.response import (
+    PromptCount,
+    SealContext,
+    close_response,
+    count_usage,
+    fill_drafts,
+    fill_placeholders,
+    open_response,
+)
+
+Body = Mapping[str, Any]
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RequestOrigin:
+    """Who asks, and under which rules."""
+
+    account: Account
+    profile: Profile
+    wish: str | None
+    default_scenario: str
+    authorization: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedAnswer:
+    """What is to be sent: events, or one JSON object, or plain HTTP."""
+
+    scenario: str
+    options: Options
+    http: HttpReply | None = None
+    events: tuple[Event, ...] = ()
+    final: dict[str, Any] | None = None
+
+
+class Responder:
+    """Answers requests; remembers prompts seen and attempts made."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """Start with an empty cache."""
+        self._clock = clock
+        self._cache = PromptCache()
+        self._count = 0
+        self._attempts: Counter[bytes] = Counter()
+
+    def forget(self) -> None:
+        """Empty the cache and the attempts; ids go on counting."""
+        self._cache.forget()
+        self._attempts.clear()
+
+    def answer(self, body: Body, asker: RequestOrigin) -> PlannedAnswer:
+        """Return the answer to a body or raise the refusal."""
+        asked, replay = validate_request(body, asker)
+        scenario, options = choose_scenario(asked, asker)
+        if self._is_to_be_refused(body, options):
+            status = options.number("status") or 500
+            return PlannedAnswer(
+                scenario.name, options, build_http_error(status, options)
+            )
+        reply = scenario.reply_to(asked, options)
+        if isinstance(reply, HttpReply):
+            return PlannedAnswer(scenario.name, options, reply)
+        return self._respond(
+            asked, replay, asker, _ScenarioChoice(scenario, options, reply)
+        )
+
+    def _is_to_be_refused(self, body: Body, options: Options) -> bool:
+        """Count an attempt; tell whether it is one of those that fail."""
+        if not options.has("status"):
+            return False
+        times = options.number("times")
+        key = hashlib.sha256(serialise_value(body)).digest()
+        if times is None:
+            return True
+        self._attempts[key] += 1
+        if self._attempts[key] <= times:
+            return True
+        del self._attempts[key]
+        return False
+
+    def _respond(
+        self,
+        asked: ValidRequest,
+        replay: Replay,
+        asker: RequestOrigin,
+        chosen: "_ScenarioChoice",
+    ) -> PlannedAnswer:
+        account, now = asker.account, self._clock()
+        text = serialise_prompt(asked.body, replay.items)
+        key = self._next_key(text)
+        tokens = count_prompt(text) + replay.reasoning_tokens
+        items = fill_drafts(
+            [*draft_compaction(asked.body, tokens), *chosen.reply.items],
+            asked,
+            SealContext(key, account.organisation, replay.prefix),
+        )
+        opened = open_response(asked, key, now, replay.removed)
+        prompt = self._prompt(asked, replay, account, text)
+        fields = {
+            "status": chosen.reply.ending.status,
+            "usage": count_usage(prompt, items),
+            **fill_placeholders(chosen.reply.ending.fields, asked.words()),
+        }
+        closed = close_response(opened, items, now, fields)
+        written = build_stream(chosen.reply, opened, closed, chosen.options)
+        final = _build_final(chosen.reply, closed, written)
+        wishes = asked.body.get("stream_options") or {}
+        obfuscated = wishes.get("include_obfuscation") is not False
+        events = number_events(add_unknown_events(written, chosen.options), obfuscated)
+        return PlannedAnswer(
+            chosen.scenario.name, chosen.options, None, tuple(events), final
+        )
+
+    def _next_key(self, prompt: bytes) -> str:
+        self._count += 1
+        seed = f"{self._count} ".encode() + prompt
+        return hashlib.sha256(seed).hexdigest()[:24]
+
+    def _prompt(
+        self, asked: ValidRequest, replay: Replay, account: Account, text: bytes
+    ) -> PromptCount:
+        key = (
+            account.organisation,
+            asked.model.id,
+            asked.body.get("prompt_cache_key"),
+        )
+        cached = self._cache.read(key, text)
+        tokens = count_prompt(text) + replay.reasoning_tokens
+        return PromptCount(tokens, cached, asked.model.writes_cache_explicitly)
+
+
+@dataclass(frozen=True)
+class _ScenarioChoice:
+    scenario: Scenario
+    options: Options
+    reply: Reply
+
+
+def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Replay]:
+    """Return what a body asks or raise the first refusal it deserves."""
+    check_body(body)
+    model = find_model(body["model"])
+    if not asker.account.may_use(model.id):
+        raise refuse_forbidden_model(asker.account.project, model.id)
+    check_limits(body, model)
+    check_model(body, model, asker.profile)
+    items = parse_input(body.get("input") or [])
+    stored = body.get("store") is not False
+    check_items(items, stored)
+    check_parts(items)
+    context = (body.get("reasoning") or {}).get("context")
+    reader = ReplayReader(
+        asker.account.organisation,
+        body.get("safety_identifier"),
+        model,
+        asker.profile,
+        context == "current_turn",
+    )
+    replay = read_replay(body, items, reader)
+    if count_prompt(serialise_prompt(body, replay.items)) > model.max_input:
+        raise Refusal(
+            "Your input exceeds the context window of this model. Please adjust your "
+            "input and try again.",
+            code="context_length_exceeded",
+            param="input",
+        )
+    asked = ValidRequest(body, items, model, resolve_effort(body, model))
+    return (
+        replace(
+            asked,
+            reasoning_given=replay.reasoning,
+            authorization=asker.authorization,
+        ),
+        replay,
+    )
+
+
+def choose_scenario(
+    asked: ValidRequest, asker: RequestOrigin
+) -> tuple[Scenario, Options]:
+    """Return the scenario: by header, for a task, by word, or the default."""
+    if asker.wish is None and find_task_field(asked.said):
+        return SCENARIOS["task"], Options()
+    spec = asker.wish or find_spec(asked.said) or asker.default_scenario
+    name = spec.split(",", 1)[0]
+    if name not in SCENARIOS:
+        raise Refusal(f"The stand-in has no scenario '{name}'.", code="no_scenario")
+    try:
+        _, options = parse_spec(spec, SCENARIOS[name].options)
+    except UnknownOption as error:
+        raise Refusal(str(error), code="no_scenario") from error
+    return SCENARIOS[name], options
+
+
+def _build_final(reply: Reply, closed: Event, events: list[Event]) -> Event:
+    """Return the response object as it stands at the end, or the error event."""
+    if reply.ending.event == "error":
+        return events[-1]
+    return {**closed, "output": apply_ending(closed["output"], reply.ending)}

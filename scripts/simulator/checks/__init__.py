@@ -1,0 +1,1 @@
+"""What the API refuses of a request."""

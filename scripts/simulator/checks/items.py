@@ -1,0 +1,191 @@
+"""Whether the items of an input belong together.
+
+The rules are numbered as in responses-api.md §2.1.
+"""
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.checks.mcp import check_approvals
+from simulator.refusals import Refusal, refuse_length
+from simulator.sealing import (
+    MAX_ID_CHARACTERS,
+    NO_PARTNER,
+    PREFIXES,
+    ForeignSeal,
+    ItemPlace,
+    parse_item_id,
+    unseal_content,
+)
+
+Item = Mapping[str, Any]
+ID_CHARACTERS = re.compile(r"[A-Za-z0-9_-]+")
+# What each kind of output answers, and how the API's sentences call the call.
+ANSWER_TYPES = {
+    "function_call_output": ("function_call", "function call"),
+    "custom_tool_call_output": ("custom_tool_call", "custom tool call"),
+}
+CALL_TYPES = dict(ANSWER_TYPES.values())
+
+
+def check_items(items: Sequence[Item], stored: bool) -> None:
+    """Raise the refusal for the first item that is out of place."""
+    for index, item in enumerate(items):
+        _check_id(item, f"input[{index}]")
+    _refuse_duplicates(items)
+    for item in items:
+        _refuse_lookup(item, stored)
+    _check_pairs(items)
+    check_approvals(items)
+    for index, item in enumerate(items):
+        _check_partner(items, index, item)
+
+
+def read_item_type(item: Item) -> str:
+    """Return the type of an item, which a message may leave out."""
+    kind: str = item.get("type") or ("message" if "role" in item else "item_reference")
+    return kind
+
+
+def read_item_id(item: Item) -> str | None:
+    """Return an item's id; sealed reasoning knows its own when it was left out."""
+    id: str | None = item.get("id")
+    if id is None and item.get("encrypted_content"):
+        with contextlib.suppress(ForeignSeal):
+            return unseal_content(item["encrypted_content"]).item
+    return id
+
+
+def _check_id(item: Item, path: str) -> None:
+    """Check prefix, length, alphabet of ids: rule 6."""
+    for name in ("id", "call_id"):
+        value = item.get(name) or ""
+        if len(value) > MAX_ID_CHARACTERS:
+            raise refuse_length(f"{path}.{name}", MAX_ID_CHARACTERS, len(value))
+    id = item.get("id")
+    prefix = PREFIXES.get(read_item_type(item))
+    if id is None or prefix is None:
+        return
+    complaint = None
+    if not id.startswith(prefix):
+        complaint = f"Expected an ID that begins with '{prefix}'."
+    elif not ID_CHARACTERS.fullmatch(id):
+        complaint = (
+            "Expected an ID that contains letters, numbers, underscores, or dashes, "
+            "but this value contained additional characters."
+        )
+    if complaint:
+        raise Refusal(
+            f"Invalid '{path}.id': '{id}'. {complaint}",
+            code="invalid_value",
+            param=f"{path}.id",
+        )
+
+
+def _refuse_duplicates(items: Sequence[Item]) -> None:
+    """Refuse a second item of one id, or a second call of one call_id: rule 7."""
+    seen: set[tuple[str, str]] = set()
+    for item in items:
+        kind = read_item_type(item)
+        keys = [("id", item["id"])] if item.get("id") else []
+        if item.get("call_id") and (kind in CALL_TYPES or kind in ANSWER_TYPES):
+            keys.append((kind, item["call_id"]))
+        for key in keys:
+            if key in seen:
+                raise Refusal(
+                    f"Duplicate item found with id {key[1]}. Remove duplicate items "
+                    "from your input and try again.",
+                    param="input",
+                )
+            seen.add(key)
+
+
+def _refuse_lookup(item: Item, stored: bool) -> None:
+    """Refuse what only a stored item could answer: rule 3, image results too."""
+    kind, id = read_item_type(item), item.get("id")
+    bare_reasoning = kind == "reasoning" and id and not item.get("encrypted_content")
+    if not (bare_reasoning or kind in ("item_reference", "image_generation_call")):
+        return
+    hint = (
+        " Items are not persisted when `store` is set to false. Try again with `store` "
+        "set to true, or remove this item from your input."
+    )
+    raise Refusal(
+        f"Item with id '{id}' not found.{'' if stored else hint}",
+        status=404,
+        param="input",
+    )
+
+
+def _check_pairs(items: Sequence[Item]) -> None:
+    """Refuse a call without output and the reverse: rule 5."""
+    calls = {
+        (read_item_type(item), item["call_id"])
+        for item in items
+        if read_item_type(item) in CALL_TYPES
+    }
+    opened: set[tuple[str, str]] = set()
+    for item in items:
+        kind = read_item_type(item)
+        if kind in CALL_TYPES:
+            opened.add((kind, item["call_id"]))
+        elif kind in ANSWER_TYPES:
+            call, words = ANSWER_TYPES[kind]
+            if (call, item["call_id"]) not in opened:
+                raise Refusal(
+                    f"No tool call found for {words} output with call_id "
+                    f"{item['call_id']}.",
+                    param="input",
+                )
+            calls.discard((call, item["call_id"]))
+    for item in items:
+        if (
+            read_item_type(item) in CALL_TYPES
+            and (read_item_type(item), item["call_id"]) in calls
+        ):
+            words = CALL_TYPES[read_item_type(item)]
+            raise Refusal(
+                f"No tool output found for {words} {item['call_id']}.", param="input"
+            )
+
+
+def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
+    """Refuse half of a pair of reasoning and what it led to: rules 1, 2."""
+    kind, id = read_item_type(item), item.get("id")
+    if not id:
+        return
+    place = parse_item_id(id)
+    if kind == "reasoning":
+        _check_following(items, index, id, place)
+    elif place is not None and place.partner != NO_PARTNER:
+        needed = ItemPlace(place.response, place.partner, place.index).id("rs")
+        before = {read_item_id(one) for one in items[:index]}
+        if needed not in before:
+            raise Refusal(
+                f"Item '{id}' of type '{kind}' was provided without its required "
+                f"'reasoning' item: '{needed}'.",
+                param="input",
+            )
+
+
+def _check_following(
+    items: Sequence[Item], index: int, id: str, place: ItemPlace | None
+) -> None:
+    rest = (item for item in items[index + 1 :] if read_item_type(item) != "reasoning")
+    follower = next(rest, None)
+    if place is None:
+        fits = follower is not None and follower.get("role", "assistant") == "assistant"
+    else:
+        found = parse_item_id(follower.get("id") or "") if follower else None
+        fits = found is not None and (found.response, found.index) == (
+            place.response,
+            place.partner,
+        )
+    if not fits:
+        raise Refusal(
+            f"Item '{id}' of type 'reasoning' was provided without its required "
+            "following item.",
+            param="input",
+        )

@@ -1,0 +1,103 @@
+"""Whether remote servers are described, and their approvals answered, as the API asks.
+
+What the types of the openai package say has been checked before.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulator.refusals import (
+    Refusal,
+    refuse_exclusive_fields,
+    refuse_missing_parameter,
+    refuse_pattern,
+)
+
+Tool = Mapping[str, Any]
+Item = Mapping[str, Any]
+LABEL_PATTERN = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
+SERVER_URL_PATTERN = re.compile(r"https?://[^\s/]+\S*", re.IGNORECASE)
+TARGETS = ("server_url", "connector_id", "tunnel_id")
+
+
+def check_servers(tools: Sequence[Tool]) -> None:
+    """Raise the refusal for the first remote server that cannot be used."""
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        if tool["type"] != "mcp":
+            continue
+        _check_server(tool, f"tools[{index}]")
+        label = tool["server_label"].lower()
+        if label in seen:
+            raise Refusal(
+                f"Duplicate server_label found: {tool['server_label']}. Please provide "
+                "a unique identifier for each MCP server.",
+                param="tools",
+            )
+        seen.add(label)
+
+
+def _check_server(tool: Tool, path: str) -> None:
+    if not LABEL_PATTERN.fullmatch(tool["server_label"]):
+        raise refuse_pattern(f"{path}.server_label", LABEL_PATTERN.pattern)
+    given = [name for name in TARGETS if name in tool]
+    if not given:
+        raise refuse_missing_parameter(f"{path}.server_url")
+    if len(given) > 1:
+        raise refuse_exclusive_fields(path, given)
+    if "server_url" in tool and not SERVER_URL_PATTERN.fullmatch(tool["server_url"]):
+        raise Refusal(
+            f"Invalid '{path}.server_url'. Expected a valid URL, but got a value with "
+            "an invalid format.",
+            code="invalid_value",
+            param=f"{path}.server_url",
+        )
+    if "connector_id" in tool and not tool.get("authorization"):
+        raise refuse_missing_parameter(f"{path}.authorization")
+
+
+def check_approvals(items: Sequence[Item]) -> None:
+    """Raise unless every approval request has its one answer, and the reverse."""
+    asked: list[str] = []
+    answered: list[str] = []
+    for item in items:
+        if item.get("type") == "mcp_approval_request":
+            asked.append(item["id"])
+        elif item.get("type") == "mcp_approval_response":
+            answered.append(item["approval_request_id"])
+            if answered[-1] not in asked or answered.count(answered[-1]) > 1:
+                raise Refusal(
+                    "No open MCP approval request found for the response with "
+                    f"approval_request_id {answered[-1]}.",
+                    param="input",
+                )
+    missing = [id for id in asked if id not in answered]
+    if missing:
+        raise Refusal(
+            "The following MCP approval requests do not have an approval: "
+            f"{', '.join(missing)}.",
+            param="input",
+        )
+
+
+def find_approved_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the requests that were allowed and whose call has not been made yet.
+
+    An approval without its call still waits for it, however old it is.
+    """
+    made = {item.get("approval_request_id") for item in items if _is_call(item)}
+    allowed = {
+        item["approval_request_id"]
+        for item in items
+        if item.get("type") == "mcp_approval_response" and item["approve"]
+    }
+    return [
+        item
+        for item in items
+        if item.get("type") == "mcp_approval_request" and item["id"] in allowed - made
+    ]
+
+
+def _is_call(item: Item) -> bool:
+    return item.get("type") == "mcp_call"

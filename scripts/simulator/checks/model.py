@@ -1,0 +1,137 @@
+"""Whether a model takes the parameters it is given."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from simulator.accounts import Profile
+from simulator.models import MODELS, ModelFacts, is_retired
+from simulator.refusals import (
+    Refusal,
+    refuse_retired_model,
+    refuse_unknown_model,
+    refuse_unsupported_parameter,
+    refuse_unsupported_value,
+    refuse_unverified,
+)
+
+Body = Mapping[str, Any]
+SAMPLING_PARAMETERS = ("temperature", "top_p", "top_logprobs")
+REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
+
+
+def find_model(id: str) -> ModelFacts:
+    """Return the facts of a living model or raise the refusal."""
+    if id in MODELS:
+        return MODELS[id]
+    raise refuse_retired_model(id) if is_retired(id) else refuse_unknown_model(id)
+
+
+def resolve_effort(body: Body, model: ModelFacts) -> str | None:
+    """Return the effort in force: the asked one, or the model's default."""
+    asked = (body.get("reasoning") or {}).get("effort")
+    return asked or model.default_effort
+
+
+def check_model(body: Body, model: ModelFacts, profile: Profile) -> None:
+    """Raise the refusal for the first parameter this model rejects."""
+    _check_reasoning(body, model)
+    effort = resolve_effort(body, model)
+    if effort not in (None, "none"):
+        _refuse_sampling(body)
+    _check_text(body, model)
+    _check_tools(body, model, effort)
+    _check_caching(body, model)
+    _check_organisation(body, profile)
+    if body.get("stream_options") is not None and not body.get("stream"):
+        raise Refusal(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+            param="stream_options",
+        )
+
+
+def _check_reasoning(body: Body, model: ModelFacts) -> None:
+    asked = body.get("reasoning") or {}
+    if not model.reasons:
+        _refuse_reasoning(body, asked)
+        return
+    effort, summary = asked.get("effort"), asked.get("summary")
+    if effort is not None and effort not in model.efforts:
+        raise refuse_unsupported_value(
+            "reasoning.effort", effort, model.id, model.efforts
+        )
+    if summary == "concise" and model.series <= (5, 0):
+        raise refuse_unsupported_value(
+            "reasoning.summary", summary, model.id, ("auto", "detailed")
+        )
+    if asked.get("mode", "standard") != "standard" and model.series < (5, 6):
+        raise refuse_unsupported_parameter("reasoning.mode")
+    if asked.get("context") == "all_turns" and model.series < (5, 4):
+        raise refuse_unsupported_parameter("reasoning.context")
+
+
+def _refuse_reasoning(body: Body, asked: Body) -> None:
+    for name, value in asked.items():
+        if value is not None:
+            raise refuse_unsupported_parameter(f"reasoning.{name}")
+    if "reasoning.encrypted_content" in (body.get("include") or []):
+        raise Refusal(
+            "Encrypted content is not supported with this model.", param="include"
+        )
+
+
+def _refuse_sampling(body: Body) -> None:
+    for name in SAMPLING_PARAMETERS:
+        if body.get(name) is not None:
+            raise refuse_unsupported_parameter(name)
+    if "message.output_text.logprobs" in (body.get("include") or []):
+        raise refuse_unsupported_parameter("include[message.output_text.logprobs]")
+
+
+def _check_text(body: Body, model: ModelFacts) -> None:
+    verbosity = (body.get("text") or {}).get("verbosity")
+    if verbosity is not None and verbosity not in model.verbosities:
+        raise refuse_unsupported_value(
+            "text.verbosity", verbosity, model.id, model.verbosities
+        )
+
+
+def _check_tools(body: Body, model: ModelFacts, effort: str | None) -> None:
+    kinds = [tool["type"] for tool in body.get("tools") or []]
+    refused = [kind for kind in kinds if kind in REFUSED_AT_MINIMAL]
+    if effort == "minimal" and refused:
+        raise Refusal(
+            "The following tools cannot be used with reasoning.effort 'minimal': "
+            f"{', '.join(refused)}.",
+            param="tools",
+        )
+    too_old = model.series < (5, 4) or model.id.startswith("gpt-5.4-nano")
+    if "tool_search" in kinds and too_old:
+        raise Refusal(
+            f"Tool 'tool_search' is not supported with {model.id}.", param="tools"
+        )
+
+
+def _check_caching(body: Body, model: ModelFacts) -> None:
+    if body.get("prompt_cache_options") and not model.writes_cache_explicitly:
+        raise refuse_unsupported_parameter("prompt_cache_options")
+    retention = body.get("prompt_cache_retention")
+    if retention == "in_memory" and model.series >= (5, 5):
+        raise refuse_unsupported_value(
+            "prompt_cache_retention", retention, model.id, ("24h",)
+        )
+
+
+def _check_organisation(body: Body, profile: Profile) -> None:
+    summary = (body.get("reasoning") or {}).get("summary")
+    if summary and not profile.verified_for_summaries:
+        raise refuse_unverified("generate reasoning summaries", "reasoning.summary")
+    if body.get("stream") and not profile.verified_for_streaming:
+        raise refuse_unverified("stream this model", "stream")
+    if body.get("context_management") and not profile.accepts_context_management:
+        raise refuse_unsupported_parameter("context_management")
+    if body.get("previous_response_id"):
+        raise Refusal(
+            f"Previous response with id '{body['previous_response_id']}' not found.",
+            code="previous_response_not_found",
+            param="previous_response_id",
+        )

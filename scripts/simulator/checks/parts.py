@@ -1,0 +1,144 @@
+"""Whether the pictures and files of an input can be read."""
+
+import base64
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from simulator.refusals import (
+    Refusal,
+    refuse_exclusive_fields,
+    refuse_missing_parameter,
+)
+
+Part = Mapping[str, Any]
+IMAGE_URL_PATTERN = re.compile(r"^https?://", re.IGNORECASE)
+DATA_URL_PATTERN = re.compile(r"^data:([^;,]*)((?:;[^;,]*)*?);base64,(.*)$", re.DOTALL)
+SIGNATURES = {
+    "image/png": re.compile(rb"^\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"^\xff\xd8\xff"),
+    "image/gif": re.compile(rb"^GIF8[79]a"),
+    "image/webp": re.compile(rb"^RIFF....WEBP", re.DOTALL),
+}
+GIF_FRAME = b"\x00\x21\xf9\x04"
+OFFICE_TYPES = "application/vnd.openxmlformats-officedocument"
+DOCUMENTS = (
+    "application/pdf",
+    "application/json",
+    "application/msword",
+    "application/rtf",
+    "application/vnd.ms-excel",
+    "application/vnd.ms-powerpoint",
+    "application/vnd.oasis.opendocument.text",
+    f"{OFFICE_TYPES}.wordprocessingml.document",
+    f"{OFFICE_TYPES}.presentationml.presentation",
+    f"{OFFICE_TYPES}.spreadsheetml.sheet",
+)
+MOST_IMAGES, MOST_FILE_BYTES = 1500, 50_000_000
+INVALID_IMAGE_TEXT = (
+    "The image data you provided does not represent a valid image. Please check your "
+    "input and try again with one of the following image formats: ['image/jpeg', "
+    "'image/png', 'image/gif', 'image/webp']."
+)
+
+
+def check_parts(items: Sequence[Mapping[str, Any]]) -> None:
+    """Raise the refusal for the first picture or file that cannot be read."""
+    images = size = 0
+    for part, path in _list_parts(items):
+        if part.get("type") == "input_image":
+            images += 1
+            _check_image(part, path)
+        elif part.get("type") == "input_file":
+            size += _check_file(part, path)
+    if images > MOST_IMAGES:
+        raise Refusal(
+            f"Too many images in request: {images}. The maximum is {MOST_IMAGES}.",
+            code="invalid_value",
+            param="input",
+        )
+    if size > MOST_FILE_BYTES:
+        raise Refusal(
+            "The total size of the files in this request exceeds the maximum of 50 MB.",
+            code="invalid_value",
+            param="input",
+        )
+
+
+def _list_parts(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Part, str]]:
+    for index, item in enumerate(items):
+        for name in ("content", "output"):
+            rows = item.get(name)
+            for place, part in enumerate(rows if isinstance(rows, list) else ()):
+                yield part, f"input[{index}].{name}[{place}]"
+
+
+def _check_image(part: Part, path: str) -> None:
+    _read_single_source(part, path, ("image_url", "file_id"))
+    url = part.get("image_url")
+    if url is None or IMAGE_URL_PATTERN.match(url):
+        return
+    place = f"{path}.image_url"
+    found = DATA_URL_PATTERN.match(url)
+    if found is None:
+        raise _refuse_image(place, "a valid URL", "a value with an invalid format")
+    if not found[1].startswith("image/"):
+        wanted = "a base64-encoded data URL with an image MIME type (e.g. "
+        wanted += "'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=')"
+        raise _refuse_image(place, wanted, f"unsupported MIME type '{found[1]}'")
+    content = _decode_data(found[3], place)
+    kinds = [kind for kind, begin in SIGNATURES.items() if begin.match(content)]
+    if not kinds or content.count(GIF_FRAME) > 1:
+        raise Refusal(INVALID_IMAGE_TEXT, code="invalid_image_format", param="input")
+
+
+def _check_file(part: Part, path: str) -> int:
+    """Check one file; return how many bytes it brings."""
+    _read_single_source(part, path, ("file_data", "file_id", "file_url"))
+    given = part.get("file_data")
+    if given is None:
+        return 0
+    if not part.get("filename"):
+        raise refuse_missing_parameter(f"{path}.filename")
+    place = f"{path}.file_data"
+    found = DATA_URL_PATTERN.match(given)
+    wanted = "a base64-encoded data URL with a supported MIME type (e.g. "
+    wanted += "'data:application/pdf;base64,SGVsbG8sIFdvcmxkIQ==')"
+    if found is None:
+        raise _refuse_image(place, wanted, "a value without the 'data:' prefix")
+    kind = found[1]
+    if kind not in DOCUMENTS and not kind.startswith("text/"):
+        raise _refuse_image(place, wanted, f"unsupported MIME type '{kind}'")
+    content = _decode_data(found[3], place)
+    if not content or (kind == DOCUMENTS[0] and not content.startswith(b"%PDF-")):
+        raise Refusal(
+            f"The file '{part['filename']}' is empty or could not be read.",
+            code="invalid_file",
+            param=place,
+        )
+    return len(content)
+
+
+def _read_single_source(part: Part, path: str, names: Sequence[str]) -> None:
+    given = [name for name in names if part.get(name) is not None]
+    if not given:
+        raise refuse_missing_parameter(f"{path}.{names[0]}")
+    if len(given) > 1:
+        raise refuse_exclusive_fields(path, given)
+
+
+def _decode_data(payload: str, place: str) -> bytes:
+    try:
+        return base64.b64decode(payload, validate=True)
+    except ValueError:
+        raise _refuse_image(
+            place, "base64-encoded data", "a value that is not"
+        ) from None
+
+
+def _refuse_image(place: str, wanted: str, got: str) -> Refusal:
+    return Refusal(
+        f"Invalid '{place}'. Expected {wanted}, but got {got}.",
+        code="invalid_value",
+        param=place,
+    )

@@ -1,0 +1,143 @@
+"""Whether replayed reasoning may be read.
+
+Refused outright: content that is not ours, or not this organisation's. Dropped and
+reported, on models that bind reasoning to its prefix: content whose history changed
+(responses-api.md §0.2, §2.1 rules 4, 9, 10).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.accounts import Profile
+from simulator.checks.items import read_item_type
+from simulator.models import ModelFacts
+from simulator.refusals import Refusal, refuse_unknown_parameter
+from simulator.sealing import (
+    ForeignSeal,
+    PrefixHash,
+    Seal,
+    canonicalize_item,
+    shorten_seal,
+    unseal_content,
+)
+from simulator.tokens import SEALED_TYPES
+
+Item = Mapping[str, Any]
+UNREADABLE_TEXT = "Encrypted content could not be decrypted or parsed."
+OTHER_ORGANISATION_TEXT = (
+    "Encrypted content organization_id did not match the target organization."
+)
+
+
+@dataclass(frozen=True)
+class ReplayReader:
+    """Who asks: the organisation, the end user, the model, the profile."""
+
+    organisation: str
+    end_user: str | None
+    model: ModelFacts
+    profile: Profile
+    current_turn_only: bool = False
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The input as the model reads it, and what was taken out of it."""
+
+    items: tuple[Item, ...]
+    removed: tuple[dict[str, str], ...]
+    reasoning_tokens: int
+    prefix: PrefixHash
+
+    @property
+    def reasoning(self) -> int:
+        """How many reasoning items the model was given back."""
+        return sum(item["type"] == "reasoning" for item in self.items)
+
+
+def read_replay(
+    body: Mapping[str, Any], items: Sequence[Item], reader: ReplayReader
+) -> Replay:
+    """Return what the model reads of an input, or raise the refusal."""
+    prefix = PrefixHash(body)
+    kept: list[Item] = []
+    removed: list[dict[str, str]] = []
+    tokens = 0
+    last_user = _last_user(items)
+    for index, item in enumerate(items):
+        if read_item_type(item) in SEALED_TYPES:
+            found = _unseal_item(item, index, reader)
+            past = index < last_user
+            compacts = read_item_type(item) == "compaction"
+            read = found.prefix if compacts else prefix.digest()
+            reason = _removal(found, read, past and not compacts, reader)
+            if reason:
+                removed.append(
+                    _build_removal_report(item.get("id") or found.item, reason)
+                )
+                continue
+            if compacts:  # it stands for all before it
+                kept, tokens = [], 0
+            tokens += found.tokens
+        if read_item_type(item) == "mcp_call":
+            continue  # taken, but never read: only a stored response gives it back
+        kept.append(canonicalize_item(item))
+        prefix.read(kept[-1])
+    return Replay(tuple(kept), tuple(removed), tokens, prefix)
+
+
+def _last_user(items: Sequence[Item]) -> int:
+    users = [index for index, item in enumerate(items) if item.get("role") == "user"]
+    return users[-1] if users else -1
+
+
+def _build_removal_report(id: str, reason: str) -> dict[str, str]:
+    return {"id": id, "type": "reasoning", "action": "removed", "reason": reason}
+
+
+def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
+    if read_item_type(item) == "reasoning":
+        if not reader.model.reasons:
+            raise Refusal(
+                "Reasoning input items can only be provided to a reasoning or computer "
+                "use model. Remove reasoning items from your input and try again.",
+                param="input",
+            )
+        if "status" in item and not reader.profile.accepts_reasoning_status:
+            raise refuse_unknown_parameter(f"input[{index}].status")
+    content = item.get("encrypted_content") or ""
+    try:
+        found = unseal_content(content)
+    except ForeignSeal as error:
+        raise _refuse_unverifiable(content, UNREADABLE_TEXT) from error
+    if found.organisation != reader.organisation:
+        raise _refuse_unverifiable(content, OTHER_ORGANISATION_TEXT)
+    if found.family != reader.model.family and not _is_tolerated(reader):
+        raise _refuse_unverifiable(content, UNREADABLE_TEXT)
+    return found
+
+
+def _is_tolerated(reader: ReplayReader) -> bool:
+    bound = reader.model.binds_reasoning_to_prefix
+    return bound or reader.profile.accepts_foreign_family
+
+
+def _refuse_unverifiable(content: str, reason: str) -> Refusal:
+    return Refusal(
+        f"The encrypted content {shorten_seal(content)} could not be verified. "
+        f"Reason: {reason}",
+        code="invalid_encrypted_content",
+    )
+
+
+def _removal(found: Seal, prefix: str, past: bool, reader: ReplayReader) -> str | None:
+    if not reader.model.binds_reasoning_to_prefix:
+        return None
+    if found.family != reader.model.family:
+        return "model_mismatch"
+    if found.end_user != reader.end_user:
+        return "end_user_mismatch"
+    if found.prefix != prefix:
+        return "prefix_mismatch"
+    return "turn_boundary" if past and reader.current_turn_only else None

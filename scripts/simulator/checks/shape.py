@@ -1,0 +1,375 @@
+"""Checks a request body against the types of the openai package, field by field."""
+
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from openai._types import SequenceNotStr
+from openai.types.responses import (
+    EasyInputMessageParam,
+    ResponseInputItemParam,
+    ResponseOutputMessageParam,
+    ResponseOutputRefusalParam,
+    ResponseOutputTextParam,
+    response_create_params,
+    response_input_item_param,
+)
+
+from simulator.refusals import (
+    Refusal,
+    refuse_missing_parameter,
+    refuse_type,
+    refuse_unknown_parameter,
+    refuse_value,
+)
+
+TypeHint = Any
+TYPE_WORDS: Mapping[type, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a decimal",
+    bool: "a boolean",
+    list: "an array",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def read_type_word(value: object) -> str:
+    """Name the JSON type of a value as the API's messages do."""
+    return TYPE_WORDS.get(type(value), "something else")
+
+
+@cache
+def read_fields(shape: type) -> Mapping[str, TypeHint]:
+    """Return the fields of a TypedDict, each with its ``Required`` wrapper."""
+    return typing.get_type_hints(shape, include_extras=True)
+
+
+def read_origin(hint: TypeHint) -> Any:
+    """Return what a hint is made from: ``list`` for ``list[int]``."""
+    return typing.get_origin(hint)
+
+
+def unwrap_hint(hint: TypeHint) -> tuple[TypeHint, bool]:
+    """Take ``Required`` or ``Annotated`` off a hint; tell whether it was required."""
+    required = False
+    while read_origin(hint) in (
+        typing.Required,
+        typing.NotRequired,
+        typing.Annotated,
+    ):
+        required = required or read_origin(hint) is typing.Required
+        hint = typing.get_args(hint)[0]
+    return hint, required
+
+
+def is_shape(hint: TypeHint) -> bool:
+    """Tell whether a hint is one of the package's TypedDicts."""
+    return typing.is_typeddict(hint) or hasattr(hint, "__required_keys__")
+
+
+def check_value(value: object, hint: TypeHint, path: str) -> None:
+    """Raise the API's refusal if the value does not fit the hint."""
+    hint, _ = unwrap_hint(hint)
+    origin = read_origin(hint)
+    if hint is object or hint is Any:
+        return
+    if origin in (typing.Union, types.UnionType):
+        _check_union(value, typing.get_args(hint), path)
+    elif origin is typing.Literal:
+        _check_literal(value, typing.get_args(hint), path)
+    elif is_shape(hint):
+        check_shape(value, hint, path)
+    elif origin is dict or hint is dict:
+        _check_map(value, typing.get_args(hint), path)
+    elif is_array(hint):
+        _check_array(value, typing.get_args(hint), path)
+    else:
+        _check_plain(value, hint, path)
+
+
+def is_array(hint: TypeHint) -> bool:
+    """Tell whether a hint stands for a JSON array."""
+    origin = read_origin(hint)
+    return origin in (list, Iterable, Sequence, SequenceNotStr)
+
+
+def check_shape(
+    value: object, shape: type, path: str, optional: frozenset[str] = frozenset()
+) -> None:
+    """Hold an object against a TypedDict: no unknown field, none missing.
+
+    ``optional`` names fields that the types require although the API does not.
+    """
+    if not isinstance(value, dict):
+        raise refuse_type(path, "an object", read_type_word(value))
+    fields = read_fields(shape)
+    for name, hint in fields.items():
+        if name not in value and unwrap_hint(hint)[1] and name not in optional:
+            raise refuse_missing_parameter(join_path(path, name))
+    for name, inner in value.items():
+        if name not in fields:
+            raise refuse_unknown_parameter(join_path(path, name))
+        check_value(inner, fields[name], join_path(path, name))
+
+
+def join_path(path: str, name: str) -> str:
+    """Append a field to a path such as ``input[0]``."""
+    return f"{path}.{name}" if path else name
+
+
+def _check_plain(value: object, hint: TypeHint, path: str) -> None:
+    if hint is type(None):
+        fits = value is None
+    elif isinstance(value, bool):
+        fits = hint is bool
+    else:
+        fits = isinstance(value, (int, float) if hint is float else hint)
+    if not fits:
+        raise refuse_type(
+            path, TYPE_WORDS.get(hint, "something else"), read_type_word(value)
+        )
+
+
+def _check_literal(value: object, allowed: tuple[str, ...], path: str) -> None:
+    if value in allowed:
+        return
+    if not isinstance(value, str):
+        expected = f"one of {' or '.join(repr(one) for one in allowed)}"
+        raise refuse_type(path, expected, read_type_word(value))
+    raise refuse_value(path, value, allowed)
+
+
+def _check_map(value: object, args: tuple[TypeHint, ...], path: str) -> None:
+    if not isinstance(value, dict):
+        raise refuse_type(path, "an object", read_type_word(value))
+    for name, inner in value.items():
+        check_value(inner, args[1] if args else object, join_path(path, name))
+
+
+def _check_array(value: object, args: tuple[TypeHint, ...], path: str) -> None:
+    if not isinstance(value, list):
+        raise refuse_type(path, "an array", read_type_word(value))
+    for index, inner in enumerate(value):
+        check_value(inner, args[0] if args else object, f"{path}[{index}]")
+
+
+def _check_union(value: object, options: tuple[TypeHint, ...], path: str) -> None:
+    if value is None and type(None) in options:
+        return
+    if isinstance(value, dict):
+        shapes = [option for option in options if is_shape(option)]
+        if shapes:
+            _check_variant(value, shapes, path)
+            return
+    refusals = _collect_refusals(
+        options, lambda option: check_value(value, option, path)
+    )
+    if refusals:
+        raise _choose_refusal(refusals, options, value, path)
+
+
+def _collect_refusals(
+    options: Sequence[TypeHint], checked: Callable[[Any], None]
+) -> list[Refusal]:
+    """Return what is wrong under each of the options; nothing where one fits."""
+    refusals: list[Refusal] = []
+    for option in options:
+        try:
+            checked(option)
+        except Refusal as refusal:
+            refusals.append(refusal)
+        else:
+            return []
+    return refusals
+
+
+def _choose_refusal(
+    refusals: list[Refusal], options: tuple[TypeHint, ...], value: object, path: str
+) -> Refusal:
+    for refusal in refusals:
+        if refusal.code != "invalid_type" or refusal.param != path:
+            return refusal
+    words = [_expected(option) for option in options if option is not type(None)]
+    expected = words[0] if len(words) == 1 else f"one of {' or '.join(words)}"
+    return refuse_type(path, expected, read_type_word(value))
+
+
+def _expected(option: TypeHint) -> str:
+    if is_array(option):
+        return "an array"
+    if read_origin(option) is typing.Literal:
+        return "a string"
+    return TYPE_WORDS.get(option, "an object")
+
+
+def _check_variant(value: Mapping[str, Any], shapes: list[type], path: str) -> None:
+    named = value.get("type")
+    candidates = [shape for shape in shapes if named in read_tags(shape)]
+    if not candidates:
+        _refuse_tag(value, shapes, path)
+        candidates = [shape for shape in shapes if not read_tags(shape)] or shapes
+    refusals = _collect_refusals(
+        candidates, lambda shape: check_shape(value, shape, path)
+    )
+    if refusals:
+        raise refusals[0]
+
+
+def _refuse_tag(value: Mapping[str, Any], shapes: list[type], path: str) -> None:
+    if any(not read_tags(shape) for shape in shapes):
+        return
+    if "type" not in value:
+        raise refuse_missing_parameter(join_path(path, "type"))
+    tags = [tag for shape in shapes for tag in read_tags(shape)]
+    _check_literal(value["type"], tuple(dict.fromkeys(tags)), join_path(path, "type"))
+
+
+@cache
+def read_tags(shape: type) -> tuple[str, ...]:
+    """Return the literal values of a shape's ``type`` field."""
+    hint, _ = unwrap_hint(read_fields(shape).get("type", str))
+    options = (hint, *typing.get_args(hint))
+    literals = [one for one in options if read_origin(one) is typing.Literal]
+    return typing.get_args(literals[0]) if literals else ()
+
+
+Body = Mapping[str, Any]
+ROLES = ("assistant", "system", "developer", "user")
+USER_PARTS = ("input_text", "input_image", "input_file")
+
+# The types ask for an id here; the API does not (responses-api.md §0.4, §2.1).
+UNASKED = {
+    "reasoning": frozenset({"id"}),
+    "function_call": frozenset({"id", "status"}),
+}
+# An output that names no call cannot be paired, whatever the types allow.
+ASKED = {"function_call_output": "call_id"}
+
+
+def check_body(body: Body) -> None:
+    """Raise the refusal for the first field that is unknown or mistyped."""
+    known = read_fields(response_create_params.ResponseCreateParamsBase)
+    for name in body:
+        if name not in known and name != "stream":
+            raise refuse_unknown_parameter(name)
+    if "model" not in body:
+        raise refuse_missing_parameter("model")
+    for name, value in body.items():
+        if name == "stream":
+            check_value(value, bool | None, name)
+        elif name != "input":
+            check_value(value, known[name], name)
+    _check_input(body)
+
+
+def _check_input(body: Body) -> None:
+    given = body.get("input")
+    if given in (None, [], "") and "prompt" not in body:
+        raise Refusal(
+            'One of "input" or "previous_response_id" or \'prompt\' or '
+            "'conversation_id' must be provided.",
+            code="missing_required_parameter",
+            param="input",
+        )
+    if isinstance(given, list):
+        for index, item in enumerate(given):
+            check_item(item, f"input[{index}]")
+    elif not isinstance(given, str):
+        raise refuse_type("input", "one of an array or a string", read_type_word(given))
+
+
+def check_item(item: object, path: str) -> None:
+    """Raise the refusal for the first field of an item that does not fit."""
+    if not isinstance(item, dict):
+        raise refuse_type(path, "an object", read_type_word(item))
+    kind = item.get("type", "message" if "role" in item else None)
+    if kind == "message":
+        _check_message(item, path)
+        return
+    if kind is None and "id" in item:
+        kind = "item_reference"
+    if kind is None:
+        raise refuse_missing_parameter(join_path(path, "type"))
+    shape = _shape_of(kind, path)
+    if kind == "web_search_call":
+        _refuse_sources(item, path)
+    asked = ASKED.get(kind)
+    if asked and item.get(asked) is None:
+        raise refuse_missing_parameter(join_path(path, asked))
+    check_shape(item, shape, path, UNASKED.get(kind, frozenset()))
+
+
+def _shape_of(kind: object, path: str) -> type:
+    shapes = typing.get_args(ResponseInputItemParam)
+    for shape in shapes:
+        if kind in read_tags(shape):
+            found: type = shape
+            return found
+    tags = dict.fromkeys(tag for shape in shapes for tag in read_tags(shape))
+    if not isinstance(kind, str):
+        raise refuse_type(join_path(path, "type"), "a string", read_type_word(kind))
+    raise refuse_value(join_path(path, "type"), kind, tuple(tags))
+
+
+def _refuse_sources(item: Body, path: str) -> None:
+    action = item.get("action")
+    if isinstance(action, dict) and "sources" in action:
+        raise refuse_unknown_parameter(f"{path}.action.sources")
+
+
+def _check_message(item: Body, path: str) -> None:
+    role = item.get("role")
+    if role is None:
+        raise refuse_missing_parameter(join_path(path, "role"))
+    if role not in ROLES:
+        raise refuse_value(join_path(path, "role"), role, ROLES)
+    content = item.get("content")
+    if not isinstance(content, list):
+        check_shape(item, EasyInputMessageParam, path)
+    elif role == "assistant":
+        _check_assistant(item, path)
+    else:
+        _check_user_parts(content, f"{path}.content")
+        easy = "status" not in item
+        message = response_input_item_param.Message
+        check_shape(item, EasyInputMessageParam if easy else message, path)
+
+
+def _check_assistant(item: Body, path: str) -> None:
+    parts = {
+        "output_text": ResponseOutputTextParam,
+        "refusal": ResponseOutputRefusalParam,
+    }
+    for index, part in enumerate(item["content"]):
+        place = f"{path}.content[{index}]"
+        kind = _read_type(part, place)
+        if kind not in parts:
+            raise refuse_value(place, kind, tuple(parts))
+        check_shape(part, parts[kind], place, frozenset({"annotations"}))
+    bare = {**item, "content": []}
+    unasked = frozenset({"id", "status", "type"})
+    check_shape(bare, ResponseOutputMessageParam, path, unasked)
+
+
+def _check_user_parts(content: list[Any], path: str) -> None:
+    for index, part in enumerate(content):
+        place = f"{path}[{index}]"
+        kind = _read_type(part, place)
+        if kind not in USER_PARTS:
+            raise refuse_value(place, kind, USER_PARTS)
+
+
+def _read_type(part: object, path: str) -> Any:
+    if not isinstance(part, dict):
+        raise refuse_type(path, "an object", read_type_word(part))
+    if "type" not in part:
+        raise refuse_missing_parameter(join_path(path, "type"))
+    if not isinstance(part["type"], str):
+        raise refuse_type(
+            join_path(path, "type"), "a string", read_type_word(part["type"])
+        )
+    return part["type"]

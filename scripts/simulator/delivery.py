@@ -1,0 +1,185 @@
+"""Sends an answer over a connection, with the requested faults, and records the request."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from aiohttp import web
+
+from simulator.answers import PlannedAnswer
+from simulator.options import Options
+from simulator.scenarios.scenario import HttpReply
+from simulator.storage import StoredResponse
+from simulator.wire.events import encode_end, encode_event, split_chunks
+
+SECRET_HEADERS = ("authorization", "api-key")
+
+
+@dataclass
+class RecordedRequest:
+    """One request, and how it was answered."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    started_at: float
+    method: str = "POST"
+    query: dict[str, str] = field(default_factory=dict)
+    connection: tuple[str, int] | None = None
+    scenario: str | None = None
+    status: int | None = None
+    response: dict[str, Any] | None = None
+    events_sent: int = 0
+    ended_at: float | None = None
+    finished: bool = False
+    closed_by_client: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the answer is still being written."""
+        return self.ended_at is None
+
+
+def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers without their secrets."""
+    return {
+        name: "***" if name.lower() in SECRET_HEADERS else value
+        for name, value in headers.items()
+    }
+
+
+DELIVERY_FAULTS = ("cut", "drop", "stall")
+
+
+@dataclass(frozen=True)
+class AnswerDelivery:
+    """One answer on its way to one client."""
+
+    request: web.Request
+    record: RecordedRequest
+    headers: Mapping[str, str]
+    stopping: asyncio.Event
+    released: asyncio.Event
+    dice: random.Random
+    stored: StoredResponse | None = None
+    start: int = 0
+
+    async def send(self, answer: PlannedAnswer) -> web.StreamResponse:
+        """Send an answer in the form that the client asked for."""
+        await asyncio.sleep(answer.options.seconds("wait"))
+        if answer.http is not None:
+            return self._send_http(answer.http)
+        if self.record.body.get("stream"):
+            return await self._send_stream(answer)
+        if self.stored is not None and self.stored.background:
+            return self.send_object(self.stored.opened)
+        return await self._send_json(answer)
+
+    async def resume(self, stored: StoredResponse) -> web.StreamResponse:
+        """Send the rest of a stream; ``again`` says how often that breaks, too."""
+        breaks = stored.looks <= (stored.answer.options.number("again") or 0)
+        kept = stored.answer.options.given.items()
+        sound = {name: text for name, text in kept if name not in DELIVERY_FAULTS}
+        options = stored.answer.options if breaks else Options(sound)
+        return await self._send_stream(replace(stored.answer, options=options))
+
+    def send_object(self, response: dict[str, Any]) -> web.Response:
+        """Send a response as it stands now."""
+        self.record.status, self.record.finished = 200, True
+        self.record.response = response
+        return web.json_response(response, headers=self.headers)
+
+    def _send_http(self, http: HttpReply) -> web.Response:
+        self.record.status, self.record.finished = http.status, True
+        if http.content_type == "application/json":
+            self.record.response = json.loads(http.body)
+        return web.Response(
+            status=http.status,
+            text=http.body,
+            content_type=http.content_type,
+            headers={**self.headers, **http.headers},
+        )
+
+    async def _send_json(self, answer: PlannedAnswer) -> web.Response:
+        last = answer.events[-1]
+        broken = last["type"] == "error"
+        self.record.status = 500 if broken else 200
+        error = {"error": last.get("error") or last}
+        self.record.response = error if broken else answer.final
+        if answer.options.has("stall"):
+            await self.stopping.wait()
+        if answer.options.has("drop"):
+            self._abort()
+        self.record.finished = True
+        return web.json_response(
+            self.record.response, status=self.record.status, headers=self.headers
+        )
+
+    async def _send_stream(self, answer: PlannedAnswer) -> web.StreamResponse:
+        self.record.status = 200
+        stream = web.StreamResponse(headers=self.headers)
+        stream.content_type = "text/event-stream"
+        stream.charset = "utf-8"
+        await stream.prepare(self.request)
+        async for event in self._events(answer):
+            if answer.options.number("hold") == self.record.events_sent:
+                await self.released.wait()
+            fault = self._fault_due(answer)
+            if fault is not None:
+                await self._break(stream, event, answer, fault)
+                return stream
+            await self._pace(event, answer)
+            await self._write(stream, encode_event(event, answer.options), answer)
+            self.record.events_sent += 1
+        await stream.write(encode_end(answer.options))
+        await stream.write_eof()
+        self.record.response, self.record.finished = answer.final, True
+        return stream
+
+    async def _events(self, answer: PlannedAnswer) -> AsyncIterator[Mapping[str, Any]]:
+        if self.stored is None:
+            for event in answer.events:
+                yield event
+        else:
+            async for event in self.stored.told(self.start):
+                yield event
+
+    def _fault_due(self, answer: PlannedAnswer) -> str | None:
+        for fault in DELIVERY_FAULTS:
+            if answer.options.number(fault) == self.record.events_sent:
+                return fault
+        return None
+
+    async def _break(
+        self,
+        stream: web.StreamResponse,
+        event: Mapping[str, Any],
+        answer: PlannedAnswer,
+        fault: str,
+    ) -> None:
+        if fault == "stall":
+            await self.stopping.wait()
+        elif fault == "drop":
+            line = encode_event(event, answer.options)
+            await self._write(stream, line[: len(line) // 2], answer)
+            self._abort()
+
+    async def _pace(self, event: Mapping[str, Any], answer: PlannedAnswer) -> None:
+        if answer.options.has("delay") and event["type"].endswith(".delta"):
+            await asyncio.sleep(answer.options.seconds("delay"))
+
+    async def _write(
+        self, stream: web.StreamResponse, text: bytes, answer: PlannedAnswer
+    ) -> None:
+        for chunk in split_chunks([text], answer.options, self.dice):
+            await stream.write(chunk)
+            if answer.options.has("chunks"):
+                # Let a reader in this loop see the chunk before the next one.
+                await asyncio.sleep(0)
+
+    def _abort(self) -> None:
+        if self.request.transport is not None:
+            self.request.transport.abort()

@@ -1,0 +1,77 @@
+"""Pictures and container files: small, distinct, the same on every machine."""
+
+import base64
+import struct
+import zlib
+from collections.abc import Mapping
+from functools import cache
+
+from simulator.accounts import Account
+from simulator.refusals import Refusal
+
+SIDE_PIXELS = 64
+RADIUS_PIXELS = 24
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+@cache
+def draw_picture(shade: int) -> str:
+    """Return a PNG of a disc on white, as base64; ``shade`` is 0 (black) to 255.
+
+    It is stored, not compressed: compressors differ from machine to machine.
+    """
+    head = struct.pack(">IIBBBBB", SIDE_PIXELS, SIDE_PIXELS, 1, 3, 0, 0, 0)
+    palette = bytes([255, 255, 255, shade, shade // 2, shade // 4])
+    rows = b"".join(
+        b"\0" + _draw_row(y).to_bytes(SIDE_PIXELS // 8, "big")
+        for y in range(SIDE_PIXELS)
+    )
+    chunks = [
+        (b"IHDR", head),
+        (b"PLTE", palette),
+        (b"IDAT", zlib.compress(rows, 0)),
+        (b"IEND", b""),
+    ]
+    png = SIGNATURE + b"".join(_encode_png_chunk(name, body) for name, body in chunks)
+    return base64.b64encode(png).decode()
+
+
+def _draw_row(y: int) -> int:
+    inside = (
+        x for x in range(SIDE_PIXELS) if _distance(x) + _distance(y) <= RADIUS_PIXELS**2
+    )
+    return sum(1 << (SIDE_PIXELS - 1 - x) for x in inside)
+
+
+def _distance(place: int) -> int:
+    return (place - SIDE_PIXELS // 2) ** 2
+
+
+def _encode_png_chunk(name: bytes, body: bytes) -> bytes:
+    checked = name + body
+    return (
+        struct.pack(">I", len(body)) + checked + struct.pack(">I", zlib.crc32(checked))
+    )
+
+
+CONTAINER = "cntr_68e0000000000000000000000000000000000000"
+EXPIRED = "cntr_68e0000000000000000000000000000000000404"
+ORGANISATION = "org-simulator-1"
+TABLE_FILE = "cfile_68e00000000000000000000000000001"
+CHART_FILE = "cfile_68e00000000000000000000000000002"
+TABLE = "city,people\nZürich,400000\n東京,14000000\n".encode()
+FILES: Mapping[str, bytes] = {
+    TABLE_FILE: TABLE,
+    CHART_FILE: base64.b64decode(draw_picture(90)),
+}
+
+
+def container_file(account: Account, container: str, file: str) -> bytes:
+    """Return a file's bytes or raise the refusal."""
+    if container == EXPIRED:
+        raise Refusal("Container is expired.", status=404)
+    if container != CONTAINER or account.organisation != ORGANISATION:
+        raise Refusal(f"Container with id '{container}' not found.", status=404)
+    if file not in FILES:
+        raise Refusal(f"File with id '{file}' not found.", status=404)
+    return FILES[file]

@@ -1,0 +1,174 @@
+"""What a request asks, as a scenario sees it."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.checks.items import ANSWER_TYPES, read_item_type
+from simulator.models import ModelFacts
+
+Item = Mapping[str, Any]
+MAX_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class ValidRequest:
+    """One request that was found valid."""
+
+    body: Mapping[str, Any]
+    items: Sequence[Item]
+    model: ModelFacts
+    effort: str | None
+    reasoning_given: int = 0
+    authorization: str = ""
+
+    @property
+    def turn(self) -> int:
+        """Which turn of the chat this is, counted by user messages."""
+        return sum(map(_is_user_text, self.items))
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the model reasons at this effort."""
+        return self.effort not in (None, "none")
+
+    @property
+    def wants_summary(self) -> bool:
+        """Whether a summary of the reasoning was asked for."""
+        return bool((self.body.get("reasoning") or {}).get("summary"))
+
+    @property
+    def said(self) -> str:
+        """The text of the last user message."""
+        users = list(filter(_is_user_text, self.items))
+        return read_message_text(users[-1]) if users else ""
+
+    @property
+    def outputs(self) -> list[Item]:
+        """The outputs of calls since the last user message."""
+        return [item for item in self._since() if read_item_type(item) in ANSWER_TYPES]
+
+    @property
+    def rounds(self) -> int:
+        """How many batches of answers came in since the last user message."""
+        kinds = [_is_answer(item) for item in self._since()]
+        starts = zip([False, *kinds], kinds, strict=False)
+        return sum(is_answer and not before for before, is_answer in starts)
+
+    def tools(self, kind: str) -> list[Item]:
+        """Return the offered tools of one type, the one that must be called first."""
+        offered = self.body.get("tools") or []
+        choice = self.body.get("tool_choice")
+        wanted = choice.get("name") if isinstance(choice, dict) else None
+        found = [tool for tool in offered if tool["type"] == kind]
+        return sorted(found, key=lambda tool: tool.get("name") != wanted)
+
+    def _since(self) -> Sequence[Item]:
+        spoken = (i for i, item in enumerate(self.items) if _is_user_text(item))
+        last = max(spoken, default=-1)
+        return self.items[last + 1 :]
+
+    def words(self) -> dict[str, str]:
+        """Return the words that a transcript may leave open as ``$name``."""
+        given = self.reasoning_given
+        functions, customs = self.tools("function"), self.tools("custom")
+        arguments = find_arguments(self.said)
+        arguments = arguments or invent_arguments(functions[0] if functions else {})
+        return {
+            "turn": str(self.turn),
+            "given": f"{given} reasoning item{'' if given == 1 else 's'}",
+            "said": shorten_line(self.said),
+            "output": " | ".join(
+                shorten_line(read_output_text(one)) for one in self.outputs
+            ),
+            "tool": functions[0]["name"] if functions else "get_weather",
+            "arguments": arguments,
+            "other": arguments.replace("Zürich", "東京").replace("example", "another"),
+            "custom": customs[0]["name"] if customs else "apply_note",
+        }
+
+
+def _is_answer(item: Item) -> bool:
+    """Tell whether the client answered; a remote call was answered by its server."""
+    kind = read_item_type(item)
+    remote = kind in ANSWER_TYPES and item["call_id"].startswith("mcp")
+    return kind == "mcp_approval_response" or (kind in ANSWER_TYPES and not remote)
+
+
+def _is_user_text(item: Item) -> bool:
+    """Tell whether a user said something; a drawn picture comes back without words."""
+    return item.get("role") == "user" and bool(read_message_text(item))
+
+
+def parse_input(given: str | Sequence[Item]) -> Sequence[Item]:
+    """Return an input as a list of items."""
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return given
+
+
+def read_message_text(message: Item) -> str:
+    """Return the text of a message whose content is a string or a list of parts."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if "text" in part)
+
+
+def read_output_text(item: Item) -> str:
+    """Return the text of a call's output."""
+    output = item["output"]
+    if isinstance(output, str):
+        return output
+    return " ".join(part.get("text", part["type"]) for part in output)
+
+
+def shorten_line(text: str) -> str:
+    """Return one line of at most two hundred characters."""
+    line = " ".join(text.split())
+    return (
+        line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[:MAX_SHOWN_CHARACTERS]}…"
+    )
+
+
+def find_arguments(said: str) -> str:
+    """Return the first JSON object in a question, as a call's arguments; or nothing."""
+    try:
+        begin = said.index("{")
+        _, end = json.JSONDecoder().raw_decode(said, begin)
+    except ValueError:
+        return ""
+    return said[begin:end]
+
+
+def invent_arguments(tool: Item) -> str:
+    """Return plausible arguments for a function tool as JSON."""
+    schema = tool.get("parameters") or {}
+    if "properties" not in schema:
+        return "{}" if tool else '{"city":"Zürich"}'
+    return json.dumps(
+        dict(_invent_object(schema)), ensure_ascii=False, separators=(",", ":")
+    )
+
+
+def _invent_object(schema: Item) -> Iterator[tuple[str, Any]]:
+    required = schema.get("required", list(schema["properties"]))
+    for name, inner in schema["properties"].items():
+        if name in required:
+            yield name, _invent_value(name, inner)
+
+
+def _invent_value(name: str, schema: Item | bool) -> Any:
+    if isinstance(schema, bool):
+        return "example"
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type", "string")
+    if isinstance(kind, list):
+        kind = kind[0]
+    if kind == "object":
+        return dict(_invent_object(schema)) if schema.get("properties") else {}
+    samples = {"integer": 3, "number": 1.5, "boolean": True, "array": [], "null": None}
+    texts = {"city": "Zürich", "location": "Zürich", "query": "weather", "a": "1"}
+    return samples.get(kind, texts.get(name, "example"))

@@ -1,0 +1,1 @@
+"""What the simulator answers, by the words of the question."""

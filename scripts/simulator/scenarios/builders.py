@@ -1,0 +1,162 @@
+"""The words in which a transcript is written.
+
+Each function returns an item as the API would finish it, without its id. Texts may leave
+words open as ``$turn``, ``$said`` ... (see :meth:`simulator.asked.Asked.words`).
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from simulator.files import CONTAINER
+
+Item = dict[str, Any]
+
+
+def build_reasoning(*summary: str, text: str | None = None) -> Item:
+    """Return reasoning with its summary's parts, or the raw text of open weights."""
+    item: Item = {
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": part} for part in summary],
+    }
+    if text is not None:
+        item["content"] = [{"type": "reasoning_text", "text": text}]
+    return item
+
+
+def build_message(
+    text: str, *, phase: str | None = None, annotations: Sequence[Item] = ()
+) -> Item:
+    """Return what the assistant says."""
+    part = {
+        "type": "output_text",
+        "text": text,
+        "annotations": list(annotations),
+        "logprobs": [],
+    }
+    return _build_message_item(part, phase)
+
+
+def build_refusal(text: str) -> Item:
+    """Return a message in which the model declines."""
+    return _build_message_item({"type": "refusal", "refusal": text}, None)
+
+
+def _build_message_item(part: Item, phase: str | None) -> Item:
+    item = {"type": "message", "role": "assistant", "content": [part]}
+    return item if phase is None else {**item, "phase": phase}
+
+
+def build_url_citation(text: str, cited: str, url: str, title: str) -> Item:
+    """Return a citation of a page, placed where ``cited`` stands in ``text``."""
+    start = text.index(cited)
+    return {
+        "type": "url_citation",
+        "url": url,
+        "title": title,
+        "start_index": start,
+        "end_index": start + len(cited) - 1,
+    }
+
+
+def build_function_call(name: str, arguments: str | dict[str, Any]) -> Item:
+    """Return a call of one of the client's functions."""
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    return {"type": "function_call", "name": name, "arguments": arguments}
+
+
+def build_custom_tool_call(name: str, input: str) -> Item:
+    """Return a call of one of the client's free-text tools."""
+    return {"type": "custom_tool_call", "name": name, "input": input}
+
+
+def build_web_search_call(query: str, *urls: str) -> Item:
+    """Return a search that the API ran, with the pages it read."""
+    return {
+        "type": "web_search_call",
+        "action": {
+            "type": "search",
+            "query": query,
+            "queries": [query],
+            "sources": [{"type": "url", "url": url} for url in urls],
+        },
+    }
+
+
+def build_file_search_call(*queries: str) -> Item:
+    """Return a search in the organisation's files."""
+    return {"type": "file_search_call", "queries": list(queries), "results": None}
+
+
+def build_code_interpreter_call(code: str, logs: str) -> Item:
+    """Return code that the API ran."""
+    return {
+        "type": "code_interpreter_call",
+        "code": code,
+        "container_id": CONTAINER,
+        "outputs": [{"type": "logs", "logs": logs}],
+    }
+
+
+def build_container_citation(
+    text: str, cited: str, file: str, name: str | None = None
+) -> Item:
+    """Return a citation of a file in a container, where ``cited`` stands in ``text``."""
+    start = text.index(cited) if cited else len(text)
+    return {
+        "type": "container_file_citation",
+        "container_id": CONTAINER,
+        "file_id": file,
+        "filename": name or cited.rsplit("/", 1)[-1],
+        "start_index": start,
+        "end_index": start + max(0, len(cited) - 1),
+    }
+
+
+def build_image_generation_call(
+    result: str, prompt: str, action: str = "generate"
+) -> Item:
+    """Return a picture that the API drew, as base64."""
+    return {
+        "type": "image_generation_call",
+        "result": result,
+        "revised_prompt": prompt,
+        "output_format": "png",
+        "size": "1024x1024",
+        "quality": "low",
+        "background": "opaque",
+        "action": action,
+    }
+
+
+def build_mcp_list_tools(server: str, *names: str) -> Item:
+    """Return the tools that a remote server offers."""
+    tools = [
+        {"name": name, "input_schema": {"type": "object"}, "description": name}
+        for name in names
+    ]
+    return {"type": "mcp_list_tools", "server_label": server, "tools": tools}
+
+
+def build_mcp_call(server: str, name: str, arguments: str, output: str) -> Item:
+    """Return a call that the API made to a remote server."""
+    return {
+        "type": "mcp_call",
+        "server_label": server,
+        "name": name,
+        "arguments": arguments,
+        "output": output,
+        "error": None,
+        "approval_request_id": None,
+    }
+
+
+def build_mcp_approval_request(server: str, name: str, arguments: str) -> Item:
+    """Return a question to the user whether a remote call may be made."""
+    return {
+        "type": "mcp_approval_request",
+        "server_label": server,
+        "name": name,
+        "arguments": arguments,
+    }

@@ -1,0 +1,64 @@
+"""All scenarios by name, and the answers to Open WebUI's prompts for titles or tags."""
+
+import json
+import re
+from collections.abc import Mapping
+
+from simulator.options import Options
+from simulator.request import ValidRequest
+from simulator.scenarios.builders import build_message
+from simulator.scenarios.chat import CHAT_SCENARIOS
+from simulator.scenarios.faults import FAULT_SCENARIOS, LEAK_SCENARIOS
+from simulator.scenarios.http import HTTP_SCENARIOS
+from simulator.scenarios.made import MADE_SCENARIOS
+from simulator.scenarios.mcp import MCP_SCENARIOS
+from simulator.scenarios.scenario import Reply, Scenario, make_reply, make_scenario
+from simulator.scenarios.search import SEARCH_SCENARIOS
+from simulator.scenarios.tools import TOOL_SCENARIOS
+
+TASK_ANSWERS: dict[str, object] = {
+    "title": "Talking to a Stand-in",
+    "tags": ["Technology", "Testing"],
+    "follow_ups": ["What comes next?", "Can you show an example?", "Why is that so?"],
+    "queries": ["how a stand-in answers"],
+    "prompt": "A quiet harbour at dawn, painted in soft blue tones.",
+    "text": "and so it goes on.",
+}
+TASK_OUTPUT_PATTERN = re.compile(
+    r'### Output.*?"(?P<field>[a-z_]+)"\s*:', re.DOTALL | re.IGNORECASE
+)
+TASK_FIELD_PATTERN = re.compile(r'"(?P<field>title|tags|follow_ups|queries)"')
+
+
+def find_task_field(text: str) -> str | None:
+    """Return the field that a task's prompt asks for, None if it is no task."""
+    if "### Task:" not in text:
+        return None
+    found = TASK_OUTPUT_PATTERN.search(text) or TASK_FIELD_PATTERN.search(text)
+    field = found["field"] if found else ""
+    return field if field in TASK_ANSWERS else None
+
+
+def _answer_task(asked: ValidRequest, options: Options) -> Reply:
+    del options
+    field = find_task_field(asked.said) or "title"
+    return make_reply(build_message(json.dumps({field: TASK_ANSWERS[field]})))
+
+
+TASK_SCENARIO = make_scenario(
+    "task", "the JSON that a title, tags or follow-ups prompt wants", _answer_task
+)
+
+
+ALL_SCENARIOS = (
+    *CHAT_SCENARIOS,
+    *TOOL_SCENARIOS,
+    *SEARCH_SCENARIOS,
+    *MADE_SCENARIOS,
+    *MCP_SCENARIOS,
+    *FAULT_SCENARIOS,
+    *HTTP_SCENARIOS,
+    *LEAK_SCENARIOS,
+    TASK_SCENARIO,
+)
+SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in ALL_SCENARIOS}

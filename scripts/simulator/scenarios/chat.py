@@ -1,0 +1,185 @@
+"""What the model says in an ordinary chat."""
+
+from simulator.scenarios.builders import (
+    Item,
+    build_message,
+    build_reasoning,
+    build_refusal,
+    build_url_citation,
+    build_web_search_call,
+)
+from simulator.scenarios.scenario import Reply, Scenario, make_reply, make_scenario
+
+ANSWER = """\
+This is turn $turn. I was given $given back. You said: $said
+
+Here is what a **stand-in** can tell you: it thinks for show, answers in *Markdown*, \
+and never tires. Zürich, naïve, 東京 and 🚀 are in this sentence so that characters of \
+two, three and four bytes cross the wire.
+
+- The first point is short.
+- The second has `code` in it.
+
+That is all for now."""
+
+THOUGHTS = (
+    "**Reading the question**\n\nThe user said something, and it deserves a look.",
+    "**Planning the answer**\n\nA few paragraphs will do; a list makes them readable.",
+)
+
+CITED = "The harbour froze in 1963, as the town's chronicle tells."
+
+
+def _build_cited_message() -> Reply:
+    citation = build_url_citation(
+        CITED, "the town's chronicle", "http://127.0.0.1/chronicle", "The chronicle"
+    )
+    return make_reply(
+        build_reasoning("**Searching**\n\nThis needs a source."),
+        build_web_search_call(
+            "when did the harbour freeze", "http://127.0.0.1/chronicle"
+        ),
+        build_message(CITED, annotations=[citation]),
+    )
+
+
+def _comment_and_act(*between: Item, before: str, after: str) -> Reply:
+    """Say something in passing, do something, then say the rest."""
+    return make_reply(
+        build_reasoning("**Warming up**\n\nFirst a word on what comes."),
+        build_message(before, phase="commentary"),
+        *between,
+        build_message(after, phase="final_answer"),
+    )
+
+
+SECOND_REASONING = build_reasoning(
+    "**Thinking again**\n\nThe first idea can be said better."
+)
+
+TABLE = "| city | people |\n| --- | --- |\n| Zürich | 400000 |"
+FENCE = "```python\nprint('not closed'"
+
+CHAT_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "chat",
+        "reasoning with a summary of two parts, then a few Markdown paragraphs",
+        make_reply(build_reasoning(*THOUGHTS), build_message(ANSWER)),
+    ),
+    make_scenario(
+        "short",
+        "reasoning, then one sentence",
+        make_reply(
+            build_reasoning(*THOUGHTS),
+            build_message("Turn $turn. I was given $given back."),
+        ),
+    ),
+    make_scenario(
+        "commentary",
+        "a commentary message, reasoning, then the final answer",
+        _comment_and_act(
+            SECOND_REASONING, before="Let me look at that.", after="Done: it is 42."
+        ),
+    ),
+    make_scenario(
+        "remarks-only",
+        "two commentary messages, and no final answer",
+        make_reply(
+            build_reasoning("**Warming up**\n\nA word first."),
+            build_message("Let me look at that.", phase="commentary"),
+            SECOND_REASONING,
+            build_message("I looked: it is 42.", phase="commentary"),
+        ),
+    ),
+    make_scenario(
+        "remark-cut",
+        "a body that ends in the middle of a commentary message",
+        make_reply(
+            build_reasoning("**Warming up**\n\nA word first."),
+            build_message(
+                "One line.\n\nAnd a second one, which is cut.", phase="commentary"
+            ),
+        ),
+        options="cut=18",
+    ),
+    make_scenario(
+        "two-reasonings",
+        "two reasoning items in a row, then the answer",
+        make_reply(build_reasoning(*THOUGHTS), SECOND_REASONING, build_message(ANSWER)),
+    ),
+    make_scenario(
+        "empty-summary",
+        "reasoning whose summary stays empty",
+        make_reply(build_reasoning(), build_message(ANSWER)),
+    ),
+    make_scenario(
+        "noisy-items",
+        "items full of status and nulls, which must not be sent back",
+        make_reply(
+            {**build_reasoning(*THOUGHTS), "status": "completed", "content": None},
+            build_message(ANSWER),
+        ),
+    ),
+    make_scenario(
+        "lone-reasoning",
+        "a response that is nothing but reasoning",
+        make_reply(build_reasoning(*THOUGHTS)),
+    ),
+    make_scenario(
+        "list",
+        "reasoning between a list and a list",
+        _comment_and_act(
+            SECOND_REASONING,
+            before="So far:\n\n- one\n- two",
+            after="- three\n- four\n\nEnd.",
+        ),
+    ),
+    make_scenario(
+        "table",
+        "reasoning between a table and a table",
+        _comment_and_act(
+            SECOND_REASONING, before=f"So far:\n\n{TABLE}", after=f"{TABLE}\n\nEnd."
+        ),
+    ),
+    make_scenario(
+        "quote",
+        "reasoning between a quote and a quote",
+        _comment_and_act(
+            SECOND_REASONING,
+            before="They said:\n\n> one\n> two",
+            after="> three\n\nEnd.",
+        ),
+    ),
+    make_scenario(
+        "open-fence",
+        "reasoning inside a code block that closes in the next message",
+        _comment_and_act(
+            SECOND_REASONING, before=f"Look:\n\n{FENCE}", after=")\n```\n\nEnd."
+        ),
+    ),
+    make_scenario(
+        "unclosed-fence",
+        "an answer that ends inside a code block",
+        make_reply(build_reasoning(*THOUGHTS), build_message(f"Look:\n\n{FENCE})\n")),
+    ),
+    make_scenario(
+        "annotations",
+        "a web search, then a sentence with a citation",
+        _build_cited_message(),
+    ),
+    make_scenario(
+        "refusal",
+        "a message in which the model declines",
+        make_reply(
+            build_reasoning("**Weighing**\n\nThis is not allowed."),
+            build_refusal("I'm sorry, but I can't help with that."),
+        ),
+    ),
+    make_scenario(
+        "reasoning-text",
+        "raw reasoning, as open-weight models stream it",
+        make_reply(
+            build_reasoning(text="First I count. Then I answer."), build_message(ANSWER)
+        ),
+    ),
+)

@@ -1,0 +1,252 @@
+"""Responses that fail while they are streamed; some errors quote the whole request with its key."""
+
+import json
+
+from simulator.options import Options
+from simulator.request import ValidRequest
+from simulator.scenarios.builders import (
+    build_function_call,
+    build_message,
+    build_reasoning,
+)
+from simulator.scenarios.chat import ANSWER, THOUGHTS
+from simulator.scenarios.scenario import (
+    ComposeReply,
+    Ending,
+    HttpReply,
+    Reply,
+    Scenario,
+    drop_done_events,
+    end_failed,
+    end_incomplete,
+    end_with_error_event,
+    make_reply,
+    make_scenario,
+    send_delta_first,
+    send_only_error,
+)
+
+THINKING = build_reasoning(*THOUGHTS)
+SAYING = build_message(ANSWER)
+SERVER_ERROR_TEXT = "The server had an error processing your request. Sorry about that!"
+SERVER_OVERLOADED_TEXT = "Our servers are currently overloaded. Please try again later."
+RATE_LIMIT_TEXT = (
+    "Rate limit reached for organization org-simulator-1 on tokens per min (TPM): "
+    "Limit 30000, Used 29000, Requested 4000. Please try again in 1.5s."
+)
+
+
+def _say_many_words(asked: ValidRequest, options: Options) -> Reply:
+    """Say as many words as were asked for, with a line break now and then."""
+    del asked
+    count = options.number("deltas") or 2000
+    ends = ("\n\n" if place % 25 == 24 else " " for place in range(count))
+    text = "".join(f"word{place}{end}" for place, end in enumerate(ends))
+    return make_reply(THINKING, build_message(text.rstrip()))
+
+
+def _say_long_word(asked: ValidRequest, options: Options) -> Reply:
+    """Say one word that is longer than most readers' line limit."""
+    del asked
+    word = "x" * (options.number("bytes") or 1_048_576)
+    return make_reply(THINKING, build_message(f"A long word: {word} and its end."))
+
+
+FAULT_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "incomplete",
+        "an answer that stops at max_output_tokens",
+        make_reply(THINKING, SAYING, ending=end_incomplete()),
+    ),
+    make_scenario(
+        "incomplete-thoughts",
+        "a response that spends all its tokens on reasoning",
+        make_reply(THINKING, ending=end_incomplete()),
+    ),
+    make_scenario(
+        "filtered",
+        "an answer that stops at the content filter",
+        make_reply(THINKING, SAYING, ending=end_incomplete("content_filter")),
+    ),
+    make_scenario(
+        "failed",
+        "response.failed in the middle of the answer",
+        make_reply(
+            THINKING, SAYING, ending=end_failed("server_error", SERVER_ERROR_TEXT)
+        ),
+    ),
+    make_scenario(
+        "failed-limit",
+        "response.failed for a rate limit, before anything was said",
+        make_reply(ending=end_failed("rate_limit_exceeded", RATE_LIMIT_TEXT)),
+    ),
+    make_scenario(
+        "error-nested",
+        "an error event of the nested shape in the middle of the answer",
+        make_reply(
+            THINKING,
+            SAYING,
+            ending=end_with_error_event(
+                "server_error", SERVER_ERROR_TEXT, nested=True, type="server_error"
+            ),
+        ),
+    ),
+    make_scenario(
+        "error-flat",
+        "an error event of the flat shape in the middle of the answer",
+        make_reply(
+            THINKING,
+            SAYING,
+            ending=end_with_error_event(
+                "server_error", SERVER_ERROR_TEXT, nested=False, type="server_error"
+            ),
+        ),
+    ),
+    make_scenario(
+        "error-first",
+        "an error event and nothing else",
+        make_reply(
+            ending=end_with_error_event(
+                "server_is_overloaded",
+                SERVER_OVERLOADED_TEXT,
+                nested=True,
+                type="service_unavailable_error",
+            ),
+            disorder=send_only_error,
+        ),
+    ),
+    make_scenario(
+        "early-delta",
+        "the first delta of each item before its output_item.added",
+        make_reply(THINKING, SAYING, disorder=send_delta_first),
+    ),
+    make_scenario(
+        "no-part-done",
+        "no done events but those of whole items",
+        make_reply(THINKING, SAYING, disorder=drop_done_events),
+    ),
+    make_scenario(
+        "cut",
+        "a body that ends after some text, without a last event",
+        make_reply(THINKING, build_message(ANSWER)),
+        options="cut=60",
+    ),
+    make_scenario(
+        "drop",
+        "a connection that breaks in the middle of an event",
+        make_reply(THINKING, build_message(ANSWER)),
+        options="drop=60",
+    ),
+    make_scenario(
+        "stall",
+        "a stream that falls silent after some text",
+        make_reply(THINKING, build_message(ANSWER)),
+        options="stall=60",
+    ),
+    make_scenario(
+        "keepalive",
+        "keepalive events in between",
+        make_reply(THINKING, SAYING),
+        options="keepalive=5",
+    ),
+    make_scenario(
+        "unknown-events",
+        "events of types that nobody knows",
+        make_reply(THINKING, SAYING),
+        options="unknown",
+    ),
+    make_scenario("long", "thousands of deltas (deltas=N)", _say_many_words),
+    make_scenario(
+        "slow",
+        "a delta every 50 ms for a long time",
+        _say_many_words,
+        options="delay=50",
+    ),
+    make_scenario("big-line", "a line of one megabyte (bytes=N)", _say_long_word),
+)
+
+
+def quote_request(asked: ValidRequest) -> str:
+    """Return a message that quotes the header and the body of a request."""
+    body = json.dumps(asked.body, ensure_ascii=False)
+    return f"Refused. Authorization: {asked.authorization}\n{body}"
+
+
+def _find_quotation(asked: ValidRequest) -> str:
+    """Return what is no name of a parameter: the header, then what was said."""
+    return f"{asked.authorization} {asked.said}"
+
+
+def _refuse_with_quotation(status: int) -> ComposeReply:
+    def compose(asked: ValidRequest, options: Options) -> HttpReply:
+        del options
+        header = asked.authorization
+        fields = {"type": header, "param": _find_quotation(asked), "code": header}
+        body = json.dumps({"error": {"message": quote_request(asked), **fields}})
+        return HttpReply(status, body, headers={"x-request-id": header})
+
+    return compose
+
+
+def _build_error_event(asked: ValidRequest, *, nested: bool) -> Ending:
+    header = asked.authorization
+    ending = end_with_error_event(
+        header, quote_request(asked), nested=nested, type=header
+    )
+    inner = ending.fields["error"] if nested else ending.fields
+    inner["param"] = _find_quotation(asked)
+    return ending
+
+
+def _leak_in_event(asked: ValidRequest, options: Options) -> Reply:
+    del options
+    return make_reply(THINKING, SAYING, ending=_build_error_event(asked, nested=False))
+
+
+def _leak_in_nested_event(asked: ValidRequest, options: Options) -> Reply:
+    del options
+    return make_reply(THINKING, SAYING, ending=_build_error_event(asked, nested=True))
+
+
+def _leak_in_failure(asked: ValidRequest, options: Options) -> Reply:
+    del options
+    # Else a `$` would be taken for a word that a transcript leaves open.
+    text = quote_request(asked).replace("$", "$$")
+    ending = end_failed(asked.authorization, text)
+    return make_reply(THINKING, SAYING, ending=ending)
+
+
+LEAK_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "leaky-error", "status 400 that quotes the request", _refuse_with_quotation(400)
+    ),
+    make_scenario(
+        "leaky-error-401",
+        "status 401 that quotes the request",
+        _refuse_with_quotation(401),
+    ),
+    make_scenario(
+        "leaky-error-500",
+        "status 500 that quotes the request",
+        _refuse_with_quotation(500),
+    ),
+    make_scenario(
+        "leaky-stream", "an error event that quotes the request", _leak_in_event
+    ),
+    make_scenario(
+        "leaky-stream-nested",
+        "an error event of the nested shape that quotes the request",
+        _leak_in_nested_event,
+    ),
+    make_scenario(
+        "leaky-stream-failed",
+        "response.failed that quotes the request",
+        _leak_in_failure,
+    ),
+    make_scenario(
+        "leaky-tool",
+        "a call with the prompt as an argument, then status 400 that quotes both",
+        make_reply(THINKING, build_function_call("$tool", {"said": "$said"})),
+        _refuse_with_quotation(400),
+    ),
+)

@@ -1,0 +1,199 @@
+"""What the model makes with hosted tools: pictures, code that runs, files.
+
+The API calls a hosted tool only where it is offered; so do these.
+"""
+
+from typing import Any
+
+from simulator.files import CHART_FILE, EXPIRED, TABLE_FILE, draw_picture
+from simulator.options import Options
+from simulator.request import ValidRequest
+from simulator.scenarios.builders import (
+    Item,
+    build_code_interpreter_call,
+    build_container_citation,
+    build_function_call,
+    build_image_generation_call,
+    build_message,
+    build_reasoning,
+)
+from simulator.scenarios.scenario import (
+    ComposeReply,
+    Reply,
+    Scenario,
+    make_reply,
+    make_scenario,
+    send_partial_images,
+)
+
+DRAWING = build_reasoning("**Drawing**\n\nA disc will do.")
+COUNTING = build_reasoning("**Counting**\n\nThis is best done with code.")
+NO_TOOL = build_message("I have no tool for that here.")
+LIGHTEST, STEP = 200, 60
+CODE = """\
+import csv
+
+with open("/mnt/data/people.csv", "w") as file:
+    csv.writer(file).writerows(rows)
+print(sum(people for _, people in rows))"""
+LOGS = "14400000\n"
+TABLE_LINK = "[people.csv](sandbox:/mnt/data/people.csv)"
+BLOCKED = {
+    "type": "image_generation_user_error",
+    "code": "moderation_blocked",
+    "message": "Your request was rejected by the safety system.",
+    "param": None,
+}
+
+
+def _require_tool(tool: str, compose: ComposeReply) -> ComposeReply:
+    """Answer that there is no tool where it was not offered."""
+
+    def composed(asked: ValidRequest, options: Options) -> Any:
+        return compose(asked, options) if asked.tools(tool) else make_reply(NO_TOOL)
+
+    return composed
+
+
+def _count_pictures(asked: ValidRequest) -> int:
+    contents = (item.get("content") for item in asked.items)
+    parts = (part for rows in contents if isinstance(rows, list) for part in rows)
+    return sum(part.get("type") == "input_image" for part in parts)
+
+
+def _build_drawing(asked: ValidRequest, *after: Item) -> Reply:
+    """Draw; darker where pictures were given. ``after`` stands behind the picture."""
+    tool = asked.tools("image_generation")[0]
+    given = _count_pictures(asked)
+    shade = max(0, LIGHTEST - STEP * given)
+    made = build_image_generation_call(
+        draw_picture(shade),
+        f"A disc of shade {shade}",
+        "edit" if given and tool.get("action") != "generate" else "generate",
+    )
+    pictures = [
+        draw_picture(shade // 2 + 20 * n) for n in range(tool.get("partial_images", 0))
+    ]
+    seen = f"I was given {given} picture{'' if given == 1 else 's'} back."
+    return make_reply(
+        DRAWING,
+        made,
+        *(after or (build_message(f"Here it is. {seen}"),)),
+        disorder=send_partial_images(pictures),
+    )
+
+
+def _draw(asked: ValidRequest, options: Options) -> Reply:
+    del options
+    return _build_drawing(asked)
+
+
+def _draw_and_stop(asked: ValidRequest, options: Options) -> Reply:
+    del options
+    drawn = _build_drawing(asked)
+    return make_reply(*drawn.items[:2], disorder=drawn.disorder)
+
+
+def _draw_and_call(asked: ValidRequest, options: Options) -> Reply:
+    del options
+    return _build_drawing(asked, build_function_call("$tool", "$arguments"))
+
+
+def _fail_to_draw(asked: ValidRequest, options: Options) -> Reply:
+    del asked, options
+    failed = {
+        "type": "image_generation_call",
+        "status": "failed",
+        "result": None,
+        "error": BLOCKED,
+    }
+    return make_reply(DRAWING, failed, build_message("I could not draw that."))
+
+
+def _count(asked: ValidRequest, options: Options) -> Reply:
+    del asked, options
+    text = f"There are 14,400,000 people. The table is in {TABLE_LINK}."
+    cited = [
+        build_container_citation(text, "sandbox:/mnt/data/people.csv", TABLE_FILE),
+        build_container_citation(text, "", CHART_FILE, "cfile_chart.png"),
+    ]
+    return make_reply(
+        COUNTING,
+        build_code_interpreter_call(CODE, LOGS),
+        build_message(text, annotations=cited),
+    )
+
+
+def _count_with_expired_file(asked: ValidRequest, options: Options) -> Reply:
+    del asked, options
+    text = f"The table is in {TABLE_LINK}."
+    cited = build_container_citation(text, "sandbox:/mnt/data/people.csv", TABLE_FILE)
+    return make_reply(
+        COUNTING,
+        build_code_interpreter_call(CODE, LOGS),
+        build_message(text, annotations=[{**cited, "container_id": EXPIRED}]),
+    )
+
+
+def _fail(asked: ValidRequest, options: Options) -> Reply:
+    del asked, options
+    failed = {
+        **build_code_interpreter_call(CODE, ""),
+        "status": "failed",
+        "outputs": None,
+    }
+    return make_reply(COUNTING, failed, build_message("The code did not run."))
+
+
+def _plot(asked: ValidRequest, options: Options) -> Reply:
+    del asked, options
+    url = f"data:image/png;base64,{draw_picture(90)}"
+    ran = build_code_interpreter_call("plot(rows)", "")
+    ran["outputs"] = [{"type": "image", "url": url}]
+    return make_reply(COUNTING, ran, build_message("The chart is above."))
+
+
+_IMAGE_TOOL, _CODE_TOOL = "image_generation", "code_interpreter"
+FOUND = build_message("I called `$tool`. It said: $output")
+
+MADE_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "draw",
+        "a picture, darker for each one given, then a sentence",
+        _require_tool(_IMAGE_TOOL, _draw),
+    ),
+    make_scenario(
+        "draw-only", "a picture, no text", _require_tool(_IMAGE_TOOL, _draw_and_stop)
+    ),
+    make_scenario(
+        "draw-failed",
+        "a picture that was refused, then a sentence",
+        _require_tool(_IMAGE_TOOL, _fail_to_draw),
+    ),
+    make_scenario(
+        "draw-tool",
+        "a picture, a call of the first offered function, then the answer",
+        _require_tool(_IMAGE_TOOL, _draw_and_call),
+        make_reply(FOUND),
+    ),
+    make_scenario(
+        "count",
+        "code that leaves a table and a chart, then a link",
+        _require_tool(_CODE_TOOL, _count),
+    ),
+    make_scenario(
+        "count-late",
+        "a link into a container that has expired",
+        _require_tool(_CODE_TOOL, _count_with_expired_file),
+    ),
+    make_scenario(
+        "count-failed",
+        "code that failed, then a sentence",
+        _require_tool(_CODE_TOOL, _fail),
+    ),
+    make_scenario(
+        "plot",
+        "code whose output is a chart, then a sentence",
+        _require_tool(_CODE_TOOL, _plot),
+    ),
+)

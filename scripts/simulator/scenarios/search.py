@@ -1,0 +1,213 @@
+"""What the model says when it searches."""
+
+from simulator.options import Options
+from simulator.request import ValidRequest
+from simulator.scenarios.builders import (
+    Item,
+    build_file_search_call,
+    build_function_call,
+    build_message,
+    build_reasoning,
+    build_url_citation,
+    build_web_search_call,
+)
+from simulator.scenarios.scenario import (
+    ComposeReply,
+    Reply,
+    Scenario,
+    make_reply,
+    make_scenario,
+)
+
+SEARCHING = build_reasoning("**Searching the web**\n\nThis needs a source.")
+COMPARING = build_reasoning("**Comparing the pages**\n\nTwo pages agree.")
+
+CHRONICLE = "https://www.harbour.example/chronicle?year=1963&utm_source=openai"
+ALMANAC = "https://almanac.example/ice_(lake)?utm_source=openai"
+MUSEUM = "https://museum.example/ships?utm_source=openai#frozen"
+LAKE = "https://lake.example/zuerich/today?utm_source=openai"
+BEACH = "https://beaches.example/mythenquai?utm_source=openai"
+TITLES = {
+    CHRONICLE: "The chronicle of the harbour",
+    ALMANAC: "Ice on the lake",
+    MUSEUM: "Ships in the ice",
+    LAKE: "Lake Zürich today",
+    BEACH: "The beach at Mythenquai",
+}
+HOSTS = {
+    CHRONICLE: "harbour.example",
+    ALMANAC: "almanac.example",
+    MUSEUM: "museum.example",
+    LAKE: "lake.example",
+    BEACH: "beaches.example",
+}
+
+
+def build_link(url: str) -> str:
+    """Return a citation as the model writes it into its text."""
+    return f"([{HOSTS[url]}]({url}))"
+
+
+def build_cited_message(text: str, *urls: str, phase: str | None = None) -> Item:
+    """Return a message with an annotation for each link of its text, in order."""
+    annotations: list[Item] = []
+    place = 0
+    for url in urls:
+        place = text.index(build_link(url), place)
+        found = build_url_citation(text[place:], build_link(url), url, TITLES[url])
+        for key in ("start_index", "end_index"):
+            found[key] += place
+        annotations.append(found)
+        place += len(build_link(url))
+    return build_message(text, phase=phase, annotations=annotations)
+
+
+def build_page_call(kind: str, url: str, pattern: str | None = None) -> Item:
+    """Return a look into a page that the search had found."""
+    more = {} if pattern is None else {"pattern": pattern}
+    action = {"type": kind, "url": url, **more}
+    return {"type": "web_search_call", "action": action}
+
+
+def build_file_citation(text: str, behind: str, file: str) -> Item:
+    """Return a citation of a file, behind some words of a text."""
+    place = text.index(behind) + len(behind)
+    return {
+        "type": "file_citation",
+        "file_id": f"file-{file.partition('.')[0]}",
+        "filename": file,
+        "index": place,
+    }
+
+
+ANSWER = (
+    f"The harbour froze in 1963. {build_link(CHRONICLE)} The ice was 40 cm thick "
+    f"{build_link(ALMANAC)}, and no ship left for six weeks. {build_link(CHRONICLE)}\n\n"
+    f"Two ships were lost; an array such as `[0, 1]` stays as it is. {build_link(MUSEUM)}"
+)
+SWIM = (
+    f"**Yes, this afternoon is a good time.** The gauge reads: $output "
+    f"The wind stays weak until six {build_link(LAKE)}, and the beach is open until eight. "
+    f"{build_link(BEACH)}\n\n"
+    "- Before six the lake is calm.\n- Take something warm for the way back."
+)
+FILES = "The pier was built in 1902. It burned in 1963, as the log tells.\n\nEnd."
+SEARCH = build_web_search_call("when did the harbour freeze", CHRONICLE, ALMANAC)
+SEARCH["action"]["queries"].append("thickness of the ice in 1963")
+
+
+def require_tool(kind: str, *replies: Reply) -> tuple[ComposeReply, ...]:
+    """Return replies of a model that has a tool; without it, it says so."""
+
+    def due(found: Reply) -> ComposeReply:
+        def compose(asked: ValidRequest, options: Options) -> Reply:
+            del options
+            return (
+                found
+                if asked.tools(kind)
+                else make_reply(build_message(f"I have no {kind}."))
+            )
+
+        return compose
+
+    return tuple(map(due, replies))
+
+
+SEARCH_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "web-search",
+        "a search with two queries, a page opened, a word found there, three sources",
+        *require_tool(
+            "web_search",
+            make_reply(
+                SEARCHING,
+                SEARCH,
+                COMPARING,
+                build_page_call("open_page", CHRONICLE),
+                build_page_call("find_in_page", CHRONICLE, "1963"),
+                build_cited_message(ANSWER, CHRONICLE, ALMANAC, CHRONICLE, MUSEUM),
+            ),
+        ),
+    ),
+    make_scenario(
+        "search-tool",
+        "a search with a cited word on it, a call of the first function, another search",
+        *require_tool(
+            "web_search",
+            make_reply(
+                SEARCHING,
+                build_web_search_call("ice in 1963", CHRONICLE),
+                build_cited_message(
+                    f"So far: 1963. {build_link(CHRONICLE)}",
+                    CHRONICLE,
+                    phase="commentary",
+                ),
+                build_function_call("$tool", "$arguments"),
+            ),
+            make_reply(
+                COMPARING,
+                build_web_search_call("ships in the ice", MUSEUM, CHRONICLE),
+                build_cited_message(
+                    f"Ships were lost {build_link(MUSEUM)} in 1963. {build_link(CHRONICLE)}",
+                    MUSEUM,
+                    CHRONICLE,
+                    phase="final_answer",
+                ),
+            ),
+        ),
+    ),
+    make_scenario(
+        "swim",
+        "a search beside a call of the first function, then an answer with two sources",
+        *require_tool(
+            "web_search",
+            make_reply(
+                build_reasoning(
+                    "**Planning the look-ups**\n\nWhether one can swim depends on the "
+                    "water and on the wind: the gauge tells the one, the web the other."
+                ),
+                build_web_search_call(
+                    "Lake Zürich wind and beaches today", LAKE, BEACH
+                ),
+                build_function_call("$tool", "$arguments"),
+            ),
+            make_reply(
+                build_reasoning(
+                    "**Weighing both**\n\nThe water is warm enough, and the wind comes "
+                    "only in the evening."
+                ),
+                build_cited_message(SWIM, LAKE, BEACH),
+            ),
+        ),
+    ),
+    make_scenario(
+        "search-failed",
+        "a search that fails, then an answer without a source",
+        *require_tool(
+            "web_search",
+            make_reply(
+                SEARCHING,
+                {**build_web_search_call("ice in 1963"), "status": "failed"},
+                build_message("The search failed. I would say 1963."),
+            ),
+        ),
+    ),
+    make_scenario(
+        "file-search",
+        "a search in files, then an answer that cites two of them",
+        *require_tool(
+            "file_search",
+            make_reply(
+                build_reasoning("**Searching the files**\n\nOne of them should tell."),
+                build_file_search_call("pier", "fire at the pier"),
+                build_message(
+                    FILES,
+                    annotations=[
+                        build_file_citation(FILES, "built in 1902", "harbour.pdf"),
+                        build_file_citation(FILES, "log tells", "log-1963.md"),
+                    ],
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,139 @@
+"""What the model says when it calls tools."""
+
+from simulator.scenarios.builders import (
+    build_code_interpreter_call,
+    build_custom_tool_call,
+    build_function_call,
+    build_image_generation_call,
+    build_message,
+    build_reasoning,
+)
+from simulator.scenarios.scenario import (
+    Scenario,
+    end_incomplete,
+    interleave_calls,
+    make_reply,
+    make_scenario,
+    send_whole_arguments,
+)
+
+LOOKING = build_reasoning("**Choosing a tool**\n\nThis has to be looked up.")
+READING = build_reasoning("**Reading the output**\n\nThat answers it.")
+FOUND = build_message("I called `$tool`. It said: $output")
+CALL = build_function_call("$tool", "$arguments")
+OTHER_CALL = build_function_call("$tool", "$other")
+# A PNG of one pixel.
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAA"
+    "AElFTkSuQmCC"
+)
+
+TOOL_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "tool",
+        "a call of the first offered function, then an answer from its output",
+        make_reply(LOOKING, CALL),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
+        "tool-twice",
+        "two rounds of one call each, then the answer",
+        make_reply(LOOKING, CALL),
+        make_reply(build_reasoning("**Once more**\n\nOne output is not enough."), CALL),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
+        "tool-forever",
+        "a call in every round",
+        make_reply(LOOKING, CALL),
+    ),
+    make_scenario(
+        "tool-after-text",
+        "commentary with a list, a call, then an answer that starts with a list",
+        make_reply(
+            LOOKING, build_message("First:\n\n- look it up", phase="commentary"), CALL
+        ),
+        make_reply(READING, build_message("- $output\n\nEnd.", phase="final_answer")),
+    ),
+    make_scenario(
+        "remarks",
+        "commentary in front of each of two rounds of tools, then the answer",
+        make_reply(
+            LOOKING,
+            build_message("I look at the first:\n\n- its size", phase="commentary"),
+            build_message("That needs a tool.", phase="commentary"),
+            CALL,
+        ),
+        make_reply(
+            build_message("Now for the second.", phase="commentary"), OTHER_CALL
+        ),
+        make_reply(READING, build_message("It said: $output", phase="final_answer")),
+    ),
+    make_scenario(
+        "parallel",
+        "two calls whose deltas arrive mixed, then the answer",
+        make_reply(LOOKING, CALL, OTHER_CALL, disorder=interleave_calls),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
+        "five-calls",
+        "five calls of the first function at once, then the answer",
+        make_reply(LOOKING, *[CALL] * 5),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
+        "arguments-only-done",
+        "a call whose arguments come in one event",
+        make_reply(LOOKING, CALL, disorder=send_whole_arguments),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
+        "tool-cut",
+        "a body that ends among the arguments of a call",
+        make_reply(CALL),
+        options="cut=4",
+    ),
+    make_scenario(
+        "tool-incomplete",
+        "a call that stops at max_output_tokens",
+        make_reply(LOOKING, CALL, ending=end_incomplete()),
+    ),
+    make_scenario(
+        "bad-arguments",
+        "a call whose arguments are no JSON, then the answer",
+        make_reply(LOOKING, build_function_call("$tool", '{"city": "Zür')),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
+        "unknown-tool",
+        "a call of a function that was never offered, then the answer",
+        make_reply(LOOKING, build_function_call("no_such_tool", {"x": 1})),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
+        "custom-tool",
+        "a call of a free-text tool, then the answer",
+        make_reply(
+            LOOKING, build_custom_tool_call("$custom", "note: Zürich is at 408 m\n")
+        ),
+        make_reply(READING, build_message("I called `$custom`. It said: $output")),
+    ),
+    make_scenario(
+        "code",
+        "code that the API runs, then the answer",
+        make_reply(
+            LOOKING,
+            build_code_interpreter_call("print(6 * 7)", "42\n"),
+            build_message("It is 42."),
+        ),
+    ),
+    make_scenario(
+        "image",
+        "a picture, then a sentence",
+        make_reply(
+            LOOKING,
+            build_image_generation_call(PIXEL, "one dot"),
+            build_message("A dot."),
+        ),
+    ),
+)

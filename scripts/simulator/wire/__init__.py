@@ -1,0 +1,1 @@
+"""The response object and the events of its stream."""
