@@ -12215,7 +12215,7 @@ class Guide(Protocol):
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call what an event is for; events that the seed does not have are left out."""
+    """Call the method for an event; events without a method are left out."""
     match event:
         case NewMessage():
             interface.on_new_message(event)
@@ -12551,7 +12551,8 @@ DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
+"""The beginning of a message that the host makes for a tool's pictures
+(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12646,7 +12647,7 @@ _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
 def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run (utils/tool_search.py).
+    """Return a call as one of the tool that the host would run.
 
     Any other call is returned as it is, and so is what the host refuses to pass on.
     """
@@ -12788,7 +12789,7 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -13016,7 +13017,7 @@ def _is_approval(answer: object) -> bool:
 ChosenStyle = Literal["full", "lean"]
 
 _HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -13200,7 +13201,8 @@ _LEAN_POLICIES: Mapping[str, str] = {
 }
 
 _FIRST_LEAN_VERSION = (5, 5)
-"""From this version on short policies work better (responses-api.md §8)."""
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
 
 _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
 
@@ -14191,7 +14193,7 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """What is shown as an answer; the host joins such pieces so (misc.py:407)."""
+        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
@@ -14776,7 +14778,7 @@ def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunM
     return ledger.metadata(asked.strategy, model.id, ending, prices)
 
 
-# ==== gpt5_agent.shell.bridge: An async iterator, seen from a server's threads as a plain one.
+# ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
 
 AnswerPiece = dict[str, Any] | str
 Result = TypeVar("Result")
@@ -15788,7 +15790,7 @@ def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
 
 
 def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
+    """Yield the pictures of a tool, which the host stores as files."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
