@@ -19,17 +19,17 @@ from sandbox_sample import sandboxed_processes
 from toolbox.sandbox.bubblewrap import find_interpreters
 from upstream import until
 
-SOURCES = Path(__file__).resolve().parents[2] / "pipelines" / "toolbox"
+SOURCES = Path(__file__).resolve().parents[3] / "pipelines" / "toolbox"
 SOMEBODY = 12_345
 SERVER = """
 import asyncio, json, sys
-from toolbox.bubblewrap import Bubblewrap, interpreters
-from toolbox.sandbox import SandboxTools
-from toolbox.sandbox_limits import SandboxLimits
+from toolbox.sandbox.backend import SandboxLimits
+from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
+from toolbox.sandbox.tools import SandboxTools
 
 async def serve(codes):
     limits = SandboxLimits(float(sys.argv[1]), memory=128 << 20, disk=8 << 20, processes=8)
-    backends = [Bubblewrap(python) for python in interpreters()]
+    backends = [BubblewrapBackend(python) for python in find_interpreters()]
     tools = SandboxTools(limits, "", lambda line: print(line, file=sys.stderr), backends)
     for code in codes:
         answer = await tools.call("a chat", "python_execute", {"code": code})

@@ -35,7 +35,7 @@ from upstream import (
 
 pytestmark = pytest.mark.asyncio
 
-FOLDER = Path(__file__).resolve().parents[1] / "streams"
+FOLDER = Path(__file__).resolve().parents[2] / "streams"
 LOST = "The connection to the model was lost: fetching the rest of the answer."
 PATIENT = Limits(0.0, poll_seconds=0.01)
 HASTY = replace(PATIENT, resuming=RetryPolicy(2, 0.9), retries=RetryPolicy(1))

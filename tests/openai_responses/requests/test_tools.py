@@ -20,7 +20,7 @@ from openai_responses.requests.tools import (
 )
 from simulator.checks.limits import check_schemas
 
-HERE = Path(__file__).resolve().parents[1] / "schemas"
+HERE = Path(__file__).resolve().parents[2] / "schemas"
 SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))
 BUILTIN = json.loads((HERE / "open_webui_builtin.json").read_text("utf-8"))
 EMPTY = {"type": "object", "properties": {}}

@@ -8,7 +8,7 @@ import pytest
 
 from bench.sandbox import table
 
-BENCH = Path(__file__).resolve().parents[2] / "scripts" / "bench" / "sandbox.py"
+BENCH = Path(__file__).resolve().parents[3] / "scripts" / "bench" / "sandbox.py"
 NAMES = ["a bare interpreter", "python_execute", "python_execute, 10 MB kept"]
 
 

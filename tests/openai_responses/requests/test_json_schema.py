@@ -17,7 +17,7 @@ from simulator.checks.limits import check_schemas
 from simulator.refusals import Refusal
 from strict_rules import broken_rules
 
-HERE = Path(__file__).resolve().parents[1] / "schemas"
+HERE = Path(__file__).resolve().parents[2] / "schemas"
 BUILTIN = json.loads((HERE / "open_webui_builtin.json").read_text("utf-8"))
 SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))
 NOT_STRICT = {

@@ -23,7 +23,7 @@ from openai_responses.transport.stream import (
     parse_event,
 )
 
-FOLDER = Path(__file__).resolve().parents[1] / "streams"
+FOLDER = Path(__file__).resolve().parents[2] / "streams"
 PATHS = sorted(FOLDER.glob("*.sse"))
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
 

@@ -25,7 +25,7 @@ from upstream import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SAID = message("9", "It rains.")
 LOOKING = [reasoning("1"), message("1", "I look."), calls("delete_weather", 1)]
 

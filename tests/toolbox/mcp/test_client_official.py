@@ -18,7 +18,7 @@ from upstream import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-PROGRAM = Path(__file__).parents[1] / "mcp_official.py"
+PROGRAM = Path(__file__).parents[2] / "mcp_official.py"
 
 
 def over_http(official: OverHttp) -> ToolServerSettings:

@@ -8,7 +8,7 @@ import pytest
 
 from toolbox.sandbox.program import SANDBOX_PROGRAM
 
-PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+PROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
 
 
 @pytest.mark.parametrize(
