@@ -79,7 +79,6 @@ from contextlib import (
     suppress,
 )
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -387,11 +386,6 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
         dangling = []
     return kept
-
-
-def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
-    return tool.get("type") in ("web_search", "file_search")
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
@@ -1153,98 +1147,6 @@ _PLAIN_FACTS = replace(
 )
 
 
-_YES_OR_NO_FACTS = frozenset(
-    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
-)
-_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
-_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
-_SAMPLINGS = ("always", "with_none", "never")
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """What is said of one model; empty texts say nothing."""
-
-    like: str = ""
-    name: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-Overrides = Mapping[str, Override]
-
-
-def read_overrides(text: str) -> dict[str, Override]:
-    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
-    if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Understand a name as `resolve_model` does, by what the administrator says first.
-
-    An effort at the end of a name of theirs is one, if the model takes it.
-    """
-    if name in overrides:
-        return _apply_override(name, overrides[name])
-    base, _, effort = name.rpartition("-")
-    if base in overrides and effort in REASONING_EFFORTS:
-        model = _apply_override(base, overrides[base])
-        if model.takes_effort(effort):
-            return replace(model, effort=effort, name=f"{model.name} ({effort})")
-    return resolve_model(name)
-
-
-def _apply_override(name: str, said: Override) -> ResolvedModel:
-    model = resolve_model(said.like or name)
-    facts = replace(model.facts, **said.facts)
-    if not said.like:
-        return replace(model, facts=facts, name=said.name or model.name)
-    return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=said.name or name
-    )
-
-
-def _read_override(model: str, row: object) -> Override:
-    if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_error(model, "is no JSON object"))
-    said = dict(row)
-    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
-    for key, value in (*texts.items(), *said.items()):
-        if not _can_be(key, value):
-            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
-    if "efforts" in said:
-        said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
-
-
-def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is one that the fact named `key` can have."""
-    if key in _YES_OR_NO_FACTS:
-        return isinstance(value, bool)
-    if key in _NUMBER_FACTS:
-        return isinstance(value, int) and value > 0
-    if key == "sampling":
-        return value in _SAMPLINGS
-    if key == "efforts":
-        rows = value if isinstance(value, list) else [value]
-        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
-    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
-
-
-def _entry_error(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
-
-
 # ==== openai_responses.models.usage: What a run used and what it costs.
 
 
@@ -1308,12 +1210,6 @@ _FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.002
 _CONTAINER_FEE = 0.03
 """For one container of the code interpreter; not verified."""
 
-_PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
-
 
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
@@ -1324,16 +1220,6 @@ def cost_of_run(
     """
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
-    if table is None:
-        raise InvalidRequest(_NOT_PRICES)
-    return {model: _read_row(row) for model, row in table.items()}
 
 
 def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
@@ -1362,19 +1248,6 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
     }
     fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
     return fees + len(containers) * _CONTAINER_FEE
-
-
-def _read_row(row: object) -> ModelPrices:
-    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
-    numbers = all(
-        name in _PRICE_NAMES
-        and isinstance(price, int | float)
-        and 0 <= price < _MILLION
-        for name, price in prices.items()
-    )
-    if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
-    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
 # ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or keep it.
@@ -1705,11 +1578,6 @@ def monotonic_seconds() -> float:
 def random_fraction() -> float:
     """Return a number from 0 to 1, for waits that must not all end at once."""
     return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -2064,33 +1932,6 @@ def _first_error(error: ValidationError) -> str:
     ]
     place = ".".join(str(step) for step in first["loc"])
     return f"The setting {place} cannot be sent: {first['msg']}."
-
-
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
-)
-"""Keys of a body that are no parameters, or that are sent under other names."""
-
-_OBJECTS = ("reasoning", "text")
-_LONGEST_NAME = 40
-
-
-def dropped_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the names that the API does not know, or that the model rejects.
-
-    They are the API's own names, `reasoning.effort` for one inside an object.
-    """
-    given, sent = read_parameters(asked), request.payload()
-    names = [
-        f"{key}.{inner}"
-        for key in _OBJECTS
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
-    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
 
 
 _OPENAI_ONLY = (
@@ -3346,30 +3187,6 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     return ApiRefused(sentence, setback, request_id_of(response))
 
 
-async def container_file(
-    endpoint: Endpoint,
-    connections: Connections,
-    ids: tuple[str, str],
-    most_bytes: int,
-    deadlines: Deadlines,
-) -> bytes:
-    """Return the bytes of a file; raises the errors of `transport`.
-
-    `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer, and not read on.
-    """
-    container, file = (quote(part, safe="") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
-    found = bytearray()
-    asked = connections.get(endpoint, path, deadlines)
-    async with asked as answer, aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            found += chunk
-            if len(found) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
-    return bytes(found)
-
-
 # ==== openai_responses.loop.attempts: One response: a request, sent again, resumed or polled where that helps.
 
 _RESUMING = RetryPolicy(12)
@@ -4547,11 +4364,6 @@ def responses_tools(
     return [_responses_tool(spec, strict) for spec in specs]
 
 
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API runs a tool itself, or has it run elsewhere."""
-    return tool.get("type") not in _CALLED_BY_NAME
-
-
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once: a later one takes an earlier's place.
 
@@ -5613,9 +5425,6 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -5648,205 +5457,6 @@ def text_digest(text: str) -> str:
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
-
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
-
-
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _invalidated(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-MAX_STORED_KB = 4096
-"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
-
-_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
-_SHORT = 500
-_STAYS = ("__v", "dead")
-
-Values = Mapping[str, Any]
-
-
-def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write anew beside that of the key `own`.
-
-    `messages` are those of the chat; without any nothing is known of them. Answers
-    that are still growing are left alone, because others write them. What remains has
-    at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return how many characters a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _empty_value(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: outputs shortened first, the oldest first."""
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    """Return an item whose output, or the logs of whose code, is cut."""
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
 # ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
@@ -6270,64 +5880,6 @@ def _plain_text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def pair_messages(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user stand."""
-    return [
-        place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
-    ]
-
-
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
-    """Yield the user's messages from `message_id` back to the first."""
-    seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
-        seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
-            answer_id = ""
-        else:
-            answer_id = message_id
-        message_id = str(message.get("parentId") or "")
-
-
 # ==== owui_chat.input.history: The input items of a chat's history.
 
 _SIGN = "<details type="
@@ -6616,22 +6168,6 @@ def host_event(event: dict[str, Any]) -> Chunk:
 # ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
-
-
-def file_citations(item: Mapping[str, Any]) -> list[Item]:
-    """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
-
-
-def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the file in a container that has this name."""
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [
-        address for address in found if PurePosixPath(unquote(address)).name == name
-    ]
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
@@ -6935,18 +6471,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
     return None
 
 
-def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a turn with the texts that the host gives back of them.
-
-    `turn` has the text shown of each; that of a remark it does not give back.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
-
-
 RECORD_TYPE = "openai_responses:kept"
 
 
@@ -6974,174 +6498,6 @@ class TurnDetails:
 
 AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 """What a view is told: of the run, or of what is kept of it."""
-
-
-_Answer = list[AssistantText | ToolCall | ToolMessage]
-_Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
-
-
-def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that is kept in the outputs of a chat's messages.
-
-    The values are those of message keys, under keys that no message has.
-    """
-    items = (item for message in messages.values() for item in _output_of(message))
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for item in filter(_is_kept, items)
-    }
-
-
-def stored_outputs(
-    messages: Mapping[str, Any], tip: str, more: str = ""
-) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, those of a run together.
-
-    `more` is a message that the host appends: the one that is to be written anew.
-    """
-    chain: list[Mapping[str, Any]] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.insert(0, message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in chain:
-        if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
-
-
-def restore_from_outputs(
-    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
-) -> list[ChatPart]:
-    """Return a chat with markers for what its `runs` keep.
-
-    From the end, because the host may have left out the oldest; a run that is not in
-    the chat as it is stored stays as it is.
-    """
-    waiting = list(runs)
-    answers: list[list[ChatPart]] = []
-    for is_said, group in groupby(
-        reversed(stretches), lambda s: isinstance(s, UserMessage)
-    ):
-        part = [*group][::-1]
-        answers.insert(0, part if is_said else _merge_output(part, waiting))
-    return [stretch for part in answers for stretch in part]
-
-
-def _merge_output(
-    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
-) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which then no longer waits."""
-    answer: _Answer = [
-        stretch for stretch in part if not isinstance(stretch, UserMessage)
-    ]
-    for number in reversed(range(len(waiting))):
-        places = _places(answer, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_kept, waiting[number]))
-            del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
-    return list(part)
-
-
-def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another.
-
-    A remark, of which the host gives nothing back, stands behind what came before it.
-    """
-    found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
-    for item in run:
-        if is_call_output(item):
-            place = max(place, _behind_output(answer, item))
-        elif item_type(item) == COMMENTARY_TYPE:
-            found[_item_id(item)] = place
-        elif item_type(item) == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _call_ids(answer, run) else None
-
-
-def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return where a text stands at `place` or behind it."""
-    first, start = place
-    for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, AssistantText):
-            at = stretch.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
-
-
-def _behind_output(answer: _Answer, item: Item) -> _Place:
-    for number, stretch in enumerate(answer):
-        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
-            return number + 1, 0
-    return 0, 0
-
-
-def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
-    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
-
-
-def _with_markers(
-    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
-) -> Iterator[ChatPart]:
-    lines: dict[_Place, str] = {}
-    for item in kept:
-        place = places.get(item.get("before") or "")
-        if place is None and item.get("before"):
-            continue  # its text is gone
-        place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
-    for number, stretch in enumerate(answer):
-        here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, AssistantText):
-            yield _with_lines(stretch, here)
-        else:
-            yield from map(AssistantText, here.values())
-            yield stretch
-    if last := lines.get((len(answer), 0)):
-        yield AssistantText(last)
-
-
-def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
-    text = answered.text
-    for at in sorted(lines, reverse=True):
-        text = text[:at] + lines[at] + text[at:]
-    return AssistantText(text)
-
-
-def _output_of(message: object) -> list[Item]:
-    """Return the output items of a stored message."""
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
-
-
-def _given_text(item: Item) -> str:
-    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
-    parts = content_parts(item.get("content"))
-    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _is_kept(item: Item) -> bool:
-    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
-
-
-def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(RECORD_ID)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
 
 
 # ==== owui_chat.render.completions: Run events as Chat Completions, for callers over plain HTTP.
@@ -12149,27 +11505,6 @@ class Provider(Protocol):
         """
 
 
-class AgentContext(Protocol):
-    """What a listener gives its signals to."""
-
-    async def emit_input(self, text: str) -> None:
-        """Take what was heard; returns once it is answered."""
-
-
-class Listener(Protocol):
-    """Hears something of the outside world and passes it on."""
-
-    @property
-    def name(self) -> str:
-        """The name that no other listener has."""
-
-    async def on_start(self, context: AgentContext) -> None:
-        """Begin to listen; what is heard goes to `context.emit_input`."""
-
-    async def on_stop(self) -> None:
-        """Stop, with nothing left open."""
-
-
 class Guide(Protocol):
     """Who the agent is, and what it remembers."""
 
@@ -14674,8 +14009,6 @@ class Agent:
         return RoundEnded(name, items, notes, goes_on=not self.is_over)
 
 
-STRATEGIES = ("gpt5_function_calling", "gpt5_react")
-
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
 
@@ -15439,26 +14772,6 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     except OSError:
         return None
     return content if len(content) <= most else None
-
-
-def build_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool = False
-) -> ToolServerSettings:
-    """Return the servers; raises InvalidRequest where a whole valve cannot be read."""
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    """Return a secret, or None: the entry that needs it is then left out alone."""
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
 
 
 _SandboxKey = tuple[SandboxLimits, str]
