@@ -1,20 +1,12 @@
 """The API's items: their kinds, their texts, and how calls and outputs belong together.
 
-Verbatim wire items, asked their questions.
+An item stays the dict that the API sent. Fields that we do not know (`namespace`,
+`caller`, `fingerprint`, future ones) are sent back unchanged.
 
-An item stays the dict that the API sent: what it holds beyond the fields we know
-(`namespace`, `caller`, `fingerprint`, fields of tomorrow) goes back as it came.
-
-The texts of an item that deltas can grow.
-
-Pictures that the model drew, as they go back to it.
-
-The API would look a drawn picture up by an id that it never stored (responses-api.md
-§2.1): what goes back is an input picture, at the place where it was drawn.
-
-What an item that the API itself makes or runs means to a viewer and to a later turn.
-
-Searches, code, pictures, calls of remote servers: nobody on our side answers them.
+A drawn picture is sent back as an input picture at its place, because the API would
+look it up by an id that it never stored. Hosted items (searches, code, pictures, calls
+of remote servers) are answered by the API itself. See docs/reference/responses-api.md,
+"Items in later requests".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +18,7 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-"""Calls that we answer, by the type of their answer."""
+"""Calls that our side answers, by the type of the output."""
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -36,7 +28,7 @@ def item_type(item: Mapping[str, Any]) -> str:
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
-    """Say whether somebody on our side has to answer `item`."""
+    """Say whether our side has to answer `item`."""
     return item_type(item) in CALL_OUTPUTS
 
 
@@ -51,22 +43,22 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a remark in passing, in front of the answer."""
+    """Say whether `item` is commentary that precedes the answer."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be given back without being stored."""
+    """Say whether `item` is reasoning that can be sent without being stored."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only those who made `item` can read it."""
+    """Say whether only the account and model family that made `item` can read it."""
     return item_type(item) in ("reasoning", "compaction")
 
 
 def is_compaction(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` stands for all that came before it."""
+    """Say whether `item` replaces everything that came before it."""
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -77,7 +69,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text a person reads in a message item: its text and its refusals."""
+    """Return the text that a person reads in a message: its text and its refusals."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -85,7 +77,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; other servers send what they like."""
+    """Return the parts of a content; ignore what other servers send in its place."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
@@ -97,7 +89,7 @@ def part_text(part: Mapping[str, Any]) -> str:
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls that nobody has answered."""
+    """Return the calls that have no output yet."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
@@ -123,11 +115,11 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without reasoning that led to one.
+    """Return `items` without half pairs, and without the reasoning before them.
 
-    The API refuses a call without an output and an output without a call; reasoning
-    belongs to the item it produced, so it leaves with it (responses-api.md §2.1,
-    rule 5 and the recommended algorithm, e).
+    The API refuses a call without an output and an output without a call. Reasoning
+    belongs to the item that it produced, so it is removed together with that item
+    (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
     pairs = paired_places(rows)
@@ -138,7 +130,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if place not in pairs and (is_call(item) or is_call_output(item)):
             lost_call = lost_call or is_call(item)
             continue
-        # What led to several calls stays as long as one of them does.
+        # Reasoning before several calls stays as long as one of them stays.
         if (lost_call and not is_call(item)) or _comes_from_outside(item):
             dangling = []
         lost_call = False
@@ -156,11 +148,11 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.TextDelta` has them."""
+"""A kind of text and its part, as in a delta event."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
+    """Yield the place and the text of everything in `item` that deltas can extend."""
     match item_type(item):
         case "message":
             for part, content in _parts(item.get("content")):
@@ -198,7 +190,7 @@ def is_image_call(item: Mapping[str, Any]) -> bool:
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that the model can be given back."""
+    """Say whether `item` holds a picture that can be sent back to the model."""
     held = is_image_call(item) and bool(item.get("result"))
     return held and image_format(item) in _READ_FORMS
 
@@ -229,22 +221,22 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "mcp_approval_request": ("id", "server_label", "name", "arguments"),
     "mcp_approval_response": ("approval_request_id", "approve"),
 }
-"""Hosted items that can be given back, with what the API asks of each. A picture is
-not among them: it would be looked up by an id that was never stored
-(responses-api.md §2.1)."""
+"""Hosted items that can be sent back, with the fields that the API requires. A drawn
+picture is not among them: the API would look it up by an id that it never stored."""
 
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
 
 _REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
-"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
+"""Tools that cannot be used with the effort `minimal` (docs/reference/responses-api.md,
+"Sampling and effort")."""
 
 
 _INCLUDED = {
     "web_search": "web_search_call.action.sources",
     "code_interpreter": "code_interpreter_call.outputs",
 }
-"""What the API leaves out of an item unless it is asked, by the tool."""
+"""By tool: what the API leaves out of an item unless `include` names it."""
 
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
@@ -253,7 +245,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that a later request gives back."""
+    """Say whether `item` is a finished hosted item that later requests send again."""
     kind = item_type(item)
     if kind not in _NEEDS or item.get("status") in _UNFINISHED:
         return False
@@ -265,15 +257,15 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat get `item` back; an approval is over by then."""
+    """Say whether later turns send `item` again; an approval is over by then."""
     return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
-    The lists of remote servers stay, for they are none; so do pictures, which people
-    see in the answer.
+    Lists of remote servers stay, because they are no calls. Pictures stay too, because
+    people see them in the answer.
     """
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
@@ -288,12 +280,12 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
+    """Say whether answers cite the results of `tool`."""
     return tool.get("type") in ("web_search", "file_search")
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
+    """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = _action(item)
@@ -309,13 +301,13 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
 
 
 def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that may be offered to a model that works with `effort`."""
+    """Return the tools that can be offered at this `effort`."""
     refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
     return [tool for tool in tools if tool.get("type") not in refused]
 
 
 def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what has to be asked for so that a viewer sees what `tools` did."""
+    """Return the `include` values that are needed to show what `tools` did."""
     return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
 
 
