@@ -40,6 +40,7 @@ from openai_responses.items import (
     is_hosted,
     is_reasoning,
     item_type,
+    kind_of,
     part_text,
 )
 from openai_responses.models.resolve import resolve_model
@@ -87,12 +88,6 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 _REMOTE_SIGN = "mcp"
 """How the ids of remote calls begin, and no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
@@ -166,7 +161,7 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
     acts = (
         place
         for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+        if not kind_of(item).from_client and item.get("call_id") not in refused
     )
     return max(acts, default=-1)
 
@@ -231,8 +226,6 @@ def _remote_error(item: Mapping[str, Any]) -> str:
 
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that have to be there even where they are null."""
 
 
 def strip_for_replay(item: Item) -> Item:
@@ -270,19 +263,19 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 def _demanded(item: Item) -> Item:
     """Return the fields of a hosted item that are not simply left as they are."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    kind = kind_of(item)
+    demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
     if demanded.get("outputs"):  # pictures are for people, and large
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
+    if kind.tool == "web_search":
         action = item["action"].items()
         demanded["action"] = {
             k: v for k, v in action if k != "sources" and v is not None
         }
     # An approval is named by the id of the request for it.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
+    if "id" in demanded and kind.returned == "always":
         demanded["id"] = _new_id(str(item["id"]))
     return demanded
 

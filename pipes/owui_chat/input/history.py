@@ -27,7 +27,7 @@ from openai_responses.items import (
     is_call,
     is_commentary,
     is_encrypted,
-    is_kept_hosted,
+    is_replayed,
     item_type,
     message_text,
     since_compaction,
@@ -62,12 +62,6 @@ def strip_old_blocks(text: str) -> str:
         return text  # and below only what lies before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-_RETURNED_TYPES = frozenset(
-    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
-)
-"""What goes back of a run beside hosted items."""
 
 
 def build_input(
@@ -129,7 +123,7 @@ class _RunHistory:
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if _may_return(item)
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -224,12 +218,6 @@ def _split(
     if isinstance(stretch, AssistantText):
         return list(split_at_markers(strip_old_blocks(stretch.text)))
     return stretch
-
-
-def _may_return(item: Item) -> bool:
-    """Say whether a kept item has a place in a later request."""
-    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_image(item)
 
 
 def _is_answer(item: Item) -> bool:
