@@ -345,10 +345,11 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without reasoning that led to one.
+    """Return `items` without half pairs, and without the reasoning before them.
 
     The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that follows it, so both are dropped together.
+    belongs to the item that it produced, so it is dropped with that item
+    (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
     pairs = paired_places(rows)
@@ -359,7 +360,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if place not in pairs and (is_call(item) or is_call_output(item)):
             lost_call = lost_call or is_call(item)
             continue
-        # What led to several calls stays as long as one of them does.
+        # Reasoning before several calls stays as long as one of them stays.
         if (lost_call and not is_call(item)) or _comes_from_outside(item):
             dangling = []
         lost_call = False
@@ -487,12 +488,12 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
+    """Say whether answers cite the results of `tool`."""
     return tool.get("type") in ("web_search", "file_search")
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
+    """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = _action(item)
@@ -533,15 +534,15 @@ def _texts(values: object) -> list[str]:
     return [row for row in rows if isinstance(row, str) and row]
 
 
-# ==== openai_responses.errors: The exceptions of the engine.
+# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
 
 
 class ResponsesError(Exception):
-    """Anything this engine raises on purpose; the text may be shown to a person."""
+    """Any exception that this package raises on purpose; may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that we refuse to send, with the reason in words."""
+    """A request that is not sent; the text says why."""
 
 
 class ConnectionFailed(ResponsesError):
@@ -566,11 +567,11 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that goes on at the server, but cannot be read any more."""
+    """A response that continues at the server but can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
-    """The server answered with something that is not a Responses API answer."""
+    """The answer does not have the form of the Responses API."""
 
 
 class MalformedEvent(ResponsesError):
@@ -579,11 +580,11 @@ class MalformedEvent(ResponsesError):
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """What the API says went wrong (responses-api.md §4).
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both
-    shapes of the `error` event. `message` is the server's text: it can quote a key or
-    a prompt, so it is never shown as it is.
+    The same four fields come in an HTTP body, in a `response.failed` and in both forms
+    of the `error` event. `message` is the server's text. It can quote a key or a
+    prompt, so it is never shown as it is.
     """
 
     code: str | None = None
@@ -594,11 +595,11 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure before the first event, as far as it says what to do next.
+    """A failure before the first event, with what it says about trying again.
 
-    `status` is None where no HTTP answer came, and 200 where the stream began with an
-    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
-    said of trying again.
+    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
@@ -611,7 +612,7 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's own id of the request for the log."""
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
         self.failure = setback
         self.request_id = request_id
@@ -623,12 +624,12 @@ class ApiRefused(ResponsesError):
 
     @property
     def error(self) -> ApiError:
-        """What the body said."""
+        """The error in the body."""
         return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
+    """Return the error of a body, of a response, or of either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -648,7 +649,7 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# ==== openai_responses.endings: How a run can end, with the sentence that a person sees for it.
+# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -773,9 +774,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
-all others, and "5" for every other status from 500 up. The kinds that are not here
-carry the sentence of the exception that they come from."""
+"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
+all others, "5" for every other status from 500 up. A kind that is not in this table
+takes the sentence of its exception."""
 
 
 EndingKind = Literal[
@@ -797,10 +798,10 @@ EndingKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The way a run ended.
+    """How a run ended.
 
-    `code` is the API's word for the cause, where it gave one that is a word;
-    `sentence` is empty when there is nothing to tell.
+    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
+    there is nothing to say.
     """
 
     kind: EndingKind
@@ -833,9 +834,9 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return how a run ended that one of our errors stopped.
+    """Return the ending of a run that was stopped by one of our errors.
 
-    `has_begun` says whether an event had arrived: then the answer was cut.
+    `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
     match error:
         case TimedOut():
@@ -878,7 +879,7 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(setback: Failure) -> str:
-    """Return what a status line says of a failure that is tried again."""
+    """Return the status line for a failure after which the request is sent again."""
     if setback.status == 429:
         return "The model's server is busy with this key's requests."
     if setback.status and setback.status != 200:
@@ -887,7 +888,7 @@ def failure_status(setback: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind for the code or else the type of an error."""
+    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -895,22 +896,22 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server as it may be shown, or nothing."""
+    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it is one of the API.
+    """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names are small letters, digits of an index, dots, brackets
-    and underscores; anything else, a key for example, is not a word of the API.
+    Codes and parameter names consist of small letters, digits, dots, brackets and
+    underscores. Anything else, for example a key, is not a word of the API.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.json_input: JSON that people and models wrote, who make mistakes.
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
@@ -923,7 +924,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    """Return the JSON object of a text whose values are texts; {} for no text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -1036,7 +1037,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Which model a name means, with the facts that decide what it may be sent.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1060,7 +1061,7 @@ class ModelPrices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model takes, holds and costs; None where nobody says."""
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -1083,7 +1084,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A name understood: what to send, what binds its reasoning, what to call it."""
+    """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -1096,14 +1097,14 @@ class ResolvedModel:
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
-        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
 
 def resolve_model(name: str) -> ResolvedModel:
-    """Understand any name; one that nobody knows is sent as it is."""
+    """Resolve any name; an unknown one is sent as it is."""
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1115,7 +1116,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """A real id or one of our names, neither with an effort at its end."""
+    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1124,7 +1125,7 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """ChatGPT's words for a model that thinks, or does not."""
+    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1137,7 +1138,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """A model and the effort at the end of the name, if the model may accept it."""
+    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1151,7 +1152,7 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """The id without its date, after the redirections of the API itself."""
+    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1190,14 +1191,14 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """The facts of an id outside the catalog, by family and version."""
+    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
         return replace(
             _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment has any name: what it takes, its administrator knows.
+        # A deployment can have any name; only its administrator knows its facts.
         return replace(_PLAIN_FACTS, hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -1208,7 +1209,10 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
+
+    Other ids are not changed.
+    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1223,8 +1227,9 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
-# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
+# only if someone asks for it, no sampling parameters, a summary
+# (docs/reference/responses-api.md, "Unknown models").
 _REASONING_FACTS = ModelFacts(
     reasoning=True,
     efforts=(),
@@ -1238,9 +1243,9 @@ _REASONING_FACTS = ModelFacts(
     vision=True,
     prefix_bound=False,
 )
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
-# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
-# without them, so they stay away until an effort is asked for.
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
+# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
+# model works without them. So they are sent only if an effort is asked for.
 _PLAIN_FACTS = replace(
     _REASONING_FACTS,
     reasoning=False,
@@ -1261,7 +1266,7 @@ _SAMPLINGS = ("always", "with_none", "never")
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What is said of one model; empty texts say nothing."""
+    """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
     name: str = ""
@@ -1272,7 +1277,7 @@ Overrides = Mapping[str, Override]
 
 
 def read_overrides(text: str) -> dict[str, Override]:
-    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
+    """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
     table = parse_json_object(text)
@@ -1285,9 +1290,9 @@ def read_overrides(text: str) -> dict[str, Override]:
 
 
 def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Understand a name as `resolve_model` does, by what the administrator says first.
+    """Resolve a name like `resolve_model`, with the administrator's overrides first.
 
-    An effort at the end of a name of theirs is one, if the model takes it.
+    An effort at the end of an overridden name counts if the model accepts it.
     """
     if name in overrides:
         return _apply_override(name, overrides[name])
@@ -1323,7 +1328,7 @@ def _read_override(model: str, row: object) -> Override:
 
 
 def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is one that the fact named `key` can have."""
+    """Say whether `value` is allowed for the fact named `key`."""
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
     if key in _NUMBER_FACTS:
@@ -1343,14 +1348,15 @@ def _entry_error(model: str, what: str) -> str:
     )
 
 
-# ==== openai_responses.models.usage: What a run used and what it costs.
+# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    `cached` is part of `input`, `reasoning` is part of `output`
+    (docs/reference/responses-api.md, "Usage").
     """
 
     input: int = 0
@@ -1362,7 +1368,7 @@ class Usage:
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; what was not told counts as nothing."""
+    """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
     pairs = zip(astuple(one), astuple(other), strict=True)
@@ -1370,9 +1376,9 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None when it has none.
+    """Return the counts of a response's `usage`, or None if it has none.
 
-    Other servers leave fields out or send null; what is missing counts as nothing.
+    Other servers leave fields out or send null; a missing count is 0.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -1409,9 +1415,9 @@ _NOT_PRICES = (
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+    """Return the cost of the tokens and hosted tools of a run; None if unknown.
 
-    `output` holds the items of all its turns.
+    `output` holds the items of all its responses.
     """
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
@@ -1430,7 +1436,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
 def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
     if prices.input is None or prices.output is None:
         return None
-    # What is cached or written to the cache is part of the input.
+    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -1466,12 +1472,12 @@ def _read_row(row: object) -> ModelPrices:
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
-# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or keep it.
+# ==== openai_responses.loop.events: The closed union of events that a run reports to viewers and to storage.
 
 
 @dataclass(frozen=True, slots=True)
 class ItemStarted:
-    """An item began; `item` is what is known of it so far."""
+    """An item began; `item` holds what is known so far."""
 
     index: int
     item: Item
@@ -1481,7 +1487,7 @@ class ItemStarted:
 class Grew:
     """A text of the item at `index` grew by `text`.
 
-    `kind` and `part` are those of `events.Delta`.
+    `kind` and `part` are those of the stream's deltas.
     """
 
     index: int
@@ -1492,9 +1498,9 @@ class Grew:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A place in a text of the message at `index` refers to something.
+    """A place in a text of the message at `index` has a source.
 
-    `annotation` is the wire's own; the ended item has it again.
+    `annotation` is the wire's own; the final item contains it again.
     """
 
     index: int
@@ -1504,9 +1510,9 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Pictured:
-    """A picture of the item at `index` as far as it is drawn.
+    """An unfinished picture of the item at `index`.
 
-    The fields are those of `events.Sketched`.
+    The fields are those of the stream's event.
     """
 
     index: int
@@ -1517,7 +1523,7 @@ class Pictured:
 
 @dataclass(frozen=True, slots=True)
 class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte.
+    """An item is complete: `item` is the final wire dict, byte for byte.
 
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
@@ -1529,7 +1535,7 @@ class ItemEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """A call got its output; `item` is the input item that gives it to the model.
+    """A call got its output; `item` is the input item with it for the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
     """
@@ -1542,7 +1548,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ResponseDone:
-    """One response ended in an orderly way; `usage` is None when it was not told."""
+    """One response ended regularly; `usage` is None if it was not reported."""
 
     response_id: str
     status: str
@@ -1551,9 +1557,9 @@ class ResponseDone:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Something a person should know while they wait, as a status line.
+    """A status line for people who wait.
 
-    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    `cause` names what was given up to get an answer (`Fallback.cause`), or is empty.
     """
 
     sentence: str
@@ -1562,11 +1568,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What the log needs to know of the last response.
+    """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
+    `request_id` is OpenAI's id of the request, `model` the model that answered,
+    `status` the HTTP status if there was one, `error` the error that the API reported,
+    `removed` the number of items that the API removed from the input, by reason.
     """
 
     request_id: str = ""
@@ -1578,11 +1584,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RunDone:
-    """The last event of every run, however it ended.
+    """The last event of every run.
 
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
+    the finished items of the whole run, outputs of calls included. `cost` is in US
+    dollars; None if it is unknown or was not asked for.
     """
 
     ending: Ending
@@ -1615,10 +1621,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached; a proxy's address can hold a password.
+    """How a server is reached. The address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
-    means the system's certificates and the environment's proxy.
+    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
+    empty, the system's certificates and the environment's proxy are used.
     """
 
     verify_ssl: bool = True
@@ -1628,10 +1634,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go, and with which key.
+    """The address and the key of a server.
 
-    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
-    in the form that other servers than OpenAI's take.
+    Neither is in a `repr`: an address can contain a password. `strict` asks for
+    requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1660,22 +1666,24 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for who asks where, which does not tell the key."""
+        """Return a name for this key at this address, which does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for whose reasoning this is, which does not tell the key.
+        """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation read each other's, where it is known.
+        Keys of one organisation can read each other's reasoning, if the organisation is
+        known.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure wants its key in one of its own.
+        """Return the headers of a request; Azure has its own header for the key.
 
-        An administrator's own headers win: a gateway may want another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -1714,7 +1722,7 @@ def normalize_base_url(text: str) -> str:
 
 
 def proxy_secrets(proxy: str) -> list[str]:
-    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    """Return the secret parts of a proxy's address: the whole, and its password."""
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -1730,14 +1738,14 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles, one context a file: or nothing is reused."""
+    """The certificates of CA bundles. One context a file, so connections are reused."""
 
     def __init__(self) -> None:
-        """Read nothing yet."""
+        """Start without any context."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust, in the form that aiohttp takes."""
+        """Return the trusted certificates in the form that aiohttp takes."""
         if not network.verify_ssl or not network.ca_bundle:
             return network.verify_ssl
         path = network.ca_bundle
@@ -1772,13 +1780,13 @@ def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
 
-# ==== openai_responses.clock: The clock and the sources of randomness, with the ids made of both.
+# ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
 
 def unix_seconds() -> int:
@@ -1787,12 +1795,12 @@ def unix_seconds() -> int:
 
 
 def monotonic_seconds() -> float:
-    """Return a time that only grows, for measuring spans."""
+    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, for waits that must not all end at once."""
+    """Return a number from 0 to 1, so that waits do not all end at the same time."""
     return random.random()
 
 
@@ -1816,13 +1824,13 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.parameters: What a caller asks for -> the API's parameters, in the API's names and forms.
+# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
-"""Chat Completions' names for what the API calls otherwise."""
+"""The API's names, by those of Chat Completions."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": REASONING_EFFORTS,
@@ -1839,11 +1847,12 @@ _NO_SCHEMA = (
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; raises InvalidRequest.
+    """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
-    inside; keys that the API does not have are still there. The API has no `stop`: it
-    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
+    moved into them. Keys that the API does not have are still in the result. The API
+    has no `stop`; a caller that gives one gets `truncation: "disabled"`
+    (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -1860,7 +1869,7 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    """Return a truth value given as true, false, 1 or 0, also as text."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -1888,7 +1897,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
+    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -1896,7 +1905,7 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return one of the words that `name` may be; a person may type them in capitals."""
+    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -1905,7 +1914,9 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
+    it.
+    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -1923,7 +1934,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -1965,19 +1976,19 @@ _PASSED_ON = frozenset(
         "truncation",
     }
 )
-"""Keys of a caller that go to the API as they are. Those that would store something
-there or name what is stored (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
+something at the API or refer to stored things (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
-"""The API runs nothing in the background that it does not store."""
+"""Background mode requires that the response is stored."""
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+"""The largest value accepted; a model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
-    """What is sent to `POST /responses`, in the API's own words."""
+    """The body of `POST /responses`, with the API's field names."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -2012,17 +2023,17 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send; what was not set is not in it."""
+        """Return the JSON object to send, without fields that are not set."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the administrator and the user chose, for requests that say nothing.
+    """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
-    are further parameters by their names.
+    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
+    further parameters by name.
     """
 
     effort: str | None = None
@@ -2045,8 +2056,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, in the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one that the alias names.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's alias.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -2078,7 +2089,7 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's own keys that go as they are, if the model takes them."""
+    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -2136,18 +2147,18 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for the reasoning itself: without a store there is no other way back."""
+    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first complaint as a sentence, without the value it is about."""
+    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -2158,7 +2169,7 @@ def _first_error(error: ValidationError) -> str:
 _READ_OTHERWISE = frozenset(
     {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
 )
-"""Keys of a body that are no parameters, or that are sent under other names."""
+"""Keys of a body that are not parameters, or that are sent under other names."""
 
 _OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
@@ -2167,9 +2178,10 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the names that the API does not know, or that the model rejects.
+    """Return the names that were not sent: unknown to the API, or rejected by the
+    model.
 
-    They are the API's own names, `reasoning.effort` for one inside an object.
+    They are the API's names, `reasoning.effort` for a field inside an object.
     """
     given, sent = read_parameters(asked), request.payload()
     names = [
@@ -2196,7 +2208,7 @@ _OPENAI_ONLY = (
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` without what only OpenAI knows, its items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
@@ -2209,12 +2221,12 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that the same item always gets, so that the prefix stays."""
+    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and retry, or change the request.
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
 QUOTA_CODES = frozenset(
     {
@@ -2226,7 +2238,7 @@ QUOTA_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that says: no more, not: not now."""
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -2242,7 +2254,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often, and how long to wait at the most, in seconds."""
+    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
     max_wait: float = 60.0
@@ -2251,7 +2263,7 @@ class RetryPolicy:
 def retry_wait(
     policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds to wait before the next attempt; None for no more.
+    """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
@@ -2304,7 +2316,7 @@ class Fallback:
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
-    """Return a request without what `error` complains of, if that can be left out."""
+    """Return a request without the cause of `error`, if it can be left out."""
     for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
@@ -2315,12 +2327,12 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all reasoning: one unreadable item does not say which."""
+    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
     kept = [item for item in request.input if not is_encrypted(item)]
-    # The ids of hosted items are ours, and the API demands them.
+    # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
         for item in kept
@@ -2352,7 +2364,7 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Take the effort nearest to the refused one among those that the error names."""
+    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -2370,7 +2382,7 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all remote servers: behind the one that is told of may be others."""
+    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -2380,7 +2392,7 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return what an error is about: its parameter, else the words around it."""
+    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -2410,7 +2422,7 @@ _SENTENCES: Mapping[str, str] = {
 class ServerSentEvent(NamedTuple):
     """One dispatched event; `data` holds its lines joined by a newline.
 
-    A tuple, because there is one for each token: it is made in half the time.
+    A tuple, because one is created for each token and a tuple takes half the time.
     """
 
     event: str
@@ -2418,10 +2430,10 @@ class ServerSentEvent(NamedTuple):
 
 
 class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
+    """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
+    The bytes of an unfinished line are kept unchanged and joined once, when the line
+    ends. So the work is linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -2447,17 +2459,17 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
+        """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
+        The standard drops it. Here it is kept: if it is the terminal event, a finished
+        answer would otherwise count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
+        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -2466,7 +2478,7 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
+        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -2480,19 +2492,19 @@ class EventStreamDecoder:
                     text = b"\n".join(self._lines).decode("utf-8", "replace")
                     events.append(ServerSentEvent(name, text))
                 self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
+            # id, retry, comments and unknown fields are not used
         return events
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
+"""Ids that are safe in a path; other servers use base64 in their ids."""
 
 
 class Cursor:
-    """The response that is read, and the number of its last event.
+    """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
+    `response_id` is empty until the server has named it. `last` is None until an event
+    had a number.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -2502,8 +2514,8 @@ class Cursor:
         self.last: int | None = None
 
     def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -2515,7 +2527,7 @@ class Cursor:
         return True
 
     def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
+        """Remember the id of a response object, if it is a valid id."""
         told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
         named = told.get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
@@ -2524,12 +2536,12 @@ class Cursor:
 
 
 class Delta(NamedTuple):
-    """More of a text that grows while we read.
+    """An addition to a text that grows.
 
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code. A tuple, as there is one for each token.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call (also a custom call's input and a remote
+    call's arguments), or the "code" that the API runs. `part` is the content or summary
+    index, 0 for arguments and code. A tuple, because one is created for each token.
     """
 
     kind: str
@@ -2540,7 +2552,7 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
+    """A text that has ended; it replaces the deltas of the same kind and place."""
 
     kind: str
     output_index: int
@@ -2550,7 +2562,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+    """`response.output_text.annotation.added`: the source of a place in a text."""
 
     output_index: int
     part: int
@@ -2559,9 +2571,9 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True)
 class Sketched:
-    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+    """`response.image_generation_call.partial_image`: an unfinished picture.
 
-    `image` is base64, `form` its format where the server tells it.
+    `image` is base64; `form` is its format, if the server tells it.
     """
 
     output_index: int
@@ -2580,7 +2592,7 @@ class ItemAdded:
 
 @dataclass(frozen=True, slots=True)
 class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
+    """`response.output_item.done`: the final item, encrypted content included."""
 
     output_index: int
     item: Item
@@ -2590,7 +2602,7 @@ class ItemDone:
 class ResponseEnded:
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
 
-    `status` is "cancelled", too, where the response itself was asked for.
+    `status` can also be "cancelled" if the response itself was requested.
     """
 
     status: str
@@ -2599,14 +2611,14 @@ class ResponseEnded:
 
 @dataclass(frozen=True, slots=True)
 class StreamError:
-    """`error`: the request failed; no response object comes with it."""
+    """`error`: the request failed; there is no response object."""
 
     error: ApiError
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Anything else, by its type."""
+    """Any other event, with its type."""
 
     type: str
 
@@ -2625,7 +2637,7 @@ StreamEvent = (
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _delta_place):
         if place is None:
@@ -2637,19 +2649,19 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
+    """Return the key of a growing text; None for all other events."""
     return event[:3] if isinstance(event, Delta) else None
 
 
 _ANNOTATION = "response.output_text.annotation.added"
 _JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
+"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return Unknown("[DONE]")
     wire = _event_value(event.data)
@@ -2668,7 +2680,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
+    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -2698,7 +2710,7 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
+    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -2721,7 +2733,7 @@ def _whole_reader(kind: str, part: str, field: str) -> _Reader:
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
+    if annotation is None:  # the type allows it; the final item has all annotations
         return Unknown(_ANNOTATION)
     return Annotated(_index(wire["output_index"]), part, _object(annotation))
 
@@ -2744,7 +2756,7 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
 
 
 def _ended_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
+    """Return the reader of the last event of a response, which sets `status`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return ResponseEnded(status, _object(wire["response"]))
@@ -2753,7 +2765,7 @@ def _ended_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
+    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -2797,7 +2809,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
+        """Number items from `first_index`, the number of items of earlier responses."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -2810,11 +2822,11 @@ class ResponseState:
 
     @property
     def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
+        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
+        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -2835,7 +2847,7 @@ class ResponseState:
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
+                # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
@@ -2882,9 +2894,9 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
+        """Show the part of `text` that its deltas did not bring.
 
-        A text that contradicts its deltas cannot be shown as growth: the ended item
+        A text that contradicts its deltas cannot be shown as growth; the final item
         corrects it.
         """
         texts = self._open[output_index]
@@ -2918,7 +2930,7 @@ class ResponseState:
         ]
 
     def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
+        """Show texts of messages that were never announced; no more events follow."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
             kinds = {early.kind for early in self._early[output_index]}
@@ -2935,7 +2947,7 @@ def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count what the API took out of the input, by its reasons."""
+    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -2948,27 +2960,27 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "cancelled":  # by somebody else: ours end without an answer
+    if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))
     return COMPLETED
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions, and the only module that opens a connection.
+# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 
 def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
 ) -> Failure:
-    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
     return Failure(status, error, _retry_after(headers, now), wanted)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2983,7 +2995,7 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a number: finite, not negative."""
+    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2992,17 +3004,17 @@ def _number(text: str | None) -> float | None:
 
 
 _IDLE_SECONDS = 60.0
-"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; fewer would queue busy servers."""
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
-"""A connection that rested for longer may be closed by the other side at any time."""
+"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up costs the first words."""
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
-    """The session of one event loop, lent to the runs that are under way."""
+    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -3013,7 +3025,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if need be; the last return starts the clock."""
+        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -3039,11 +3051,11 @@ class _Pool:
         """Close the session in a task of its own, for callers that cannot wait."""
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None  # at once: no run may borrow it
+        session, self._session = self._session, None  # now, so that no run borrows it
         if session is None:
             return
-        # A task, held until it is done: a connector closed straight from a timer
-        # warns "never awaited" on aiohttp 3.14.
+        # In a task that is referenced until it is done: closing a connector from a
+        # timer warns "never awaited" on aiohttp 3.14.
         task = asyncio.get_running_loop().create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -3058,13 +3070,13 @@ class Sessions:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     def __del__(self) -> None:
-        """Close what is open: the last run that held us has ended."""
+        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
 
     def pool(self) -> _Pool:
-        """Return the pool of the running loop; those of ended loops are dropped."""
+        """Return the pool of the running loop; drop those of closed loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
@@ -3084,10 +3096,10 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Limits of time are the runs' own; the environment's proxies are looked up by
-    # us, because trust_env would also send what a .netrc file holds.
+    # Each run has its own time limits. Proxies of the environment are looked up by
+    # this package, because trust_env would also send the contents of a .netrc file.
     no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # What a gateway sets for one user must not be sent for another.
+    # Cookies that a gateway sets for one user must not be sent for another.
     no_cookies = aiohttp.DummyCookieJar()
     return aiohttp.ClientSession(
         connector=connector, timeout=no_limit, cookie_jar=no_cookies
@@ -3096,12 +3108,12 @@ def _new_session() -> aiohttp.ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds; a `total` of 0 is none.
+    """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from the sending to the first event, `idle` from one event to
-    the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one; the time of tools
-    and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit by default. The time of tools and of people does
+    not count in it.
     """
 
     connect: float = 30.0
@@ -3111,7 +3123,7 @@ class Timeouts:
 
 
 class Deadlines:
-    """The limit that is running now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
@@ -3132,12 +3144,12 @@ class Deadlines:
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves time for a wait."""
+        """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the total limit stand still."""
+        """Stop the total limit for a while."""
         began = asyncio.get_running_loop().time()
         try:
             yield
@@ -3149,24 +3161,24 @@ class Deadlines:
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that passed."""
+        """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
 DRAIN_SECONDS = 1.0
-"""For the rest of a body that nobody needs."""
+"""For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
+"""Nothing that could be a key or a word, because the log shows the id."""
 
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
-    """A response whose status is fine and whose body is still on its way."""
+    """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
+        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -3188,7 +3200,7 @@ class HttpResponse:
             yield chunk
 
     async def read_any(self) -> bytes:
-        """Return what has arrived of the body; nothing at its end, when `is_read`."""
+        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
@@ -3204,9 +3216,9 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
+        """Return the bytes that arrived before the connection broke.
 
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        aiohttp puts the exception in front of the unread bytes.
         """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
@@ -3214,10 +3226,11 @@ class HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
+        """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp itself has stopped reading, because its buffer is full, reading stays
+        stopped.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -3232,7 +3245,7 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
+        """Read the rest after the last event, so that the connection can be reused."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
@@ -3266,7 +3279,7 @@ _MAX_ERROR_BODY = 64 * 1024
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
 _WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
 _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -3291,8 +3304,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
-        closes the connection, and with it the work upstream.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -3304,9 +3317,9 @@ class Connections:
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
     ) -> AsyncIterator[HttpResponse]:
-        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+        """Request `path` and lend the answer; raises the same errors as `post`.
 
-        No redirection is followed: it would take the key along.
+        Redirections are not followed, because the key would be sent along.
         """
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
@@ -3324,17 +3337,17 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # nothing happens when it was read to its end
+                response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task of its own, for callers that cannot wait.
+        """Send an empty request in a separate task, for callers that cannot wait.
 
-        It is tried three times; nobody is told how it went.
+        It is tried three times; the result is not reported.
         """
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what outlives its run in a task that is held until it is done."""
+        """Run work that may last longer than its run, in a task that is referenced."""
         task = asyncio.get_running_loop().create_task(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
@@ -3357,7 +3370,7 @@ class Connections:
 
 
 def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    # A lone surrogate, for example from a broken copy, must not stop the request.
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
@@ -3369,7 +3382,7 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response once its head is there."""
+    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -3399,7 +3412,7 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return what to tell of a connection that did not come about."""
+    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -3415,7 +3428,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error that a response with a bad status stands for."""
+    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -3425,7 +3438,7 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
                     break
         error = read_api_error(json.loads(body))
     except (*NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: the status says it
+        error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
     setback = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
@@ -3439,10 +3452,10 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    """Return the bytes of a file; raises the errors of `transport`.
+    """Return the bytes of a file in a container; raises the same errors as `get`.
 
     `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer, and not read on.
+    is an UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
@@ -3456,23 +3469,23 @@ async def container_file(
     return bytes(found)
 
 
-# ==== openai_responses.loop.attempts: One response: a request, sent again, resumed or polled where that helps.
+# ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Growing reasoning is read for a tenth of that time at once, because the first words
-of the answer must not wait for it."""
+"""Reasoning deltas are joined for only a tenth of that time, because the first words of
+the answer must not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a run behaves towards those who watch it, and towards the server.
+    """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
-    the rest of a background response is asked for in vain, `poll_seconds` how long to
-    wait while the server says that it still works at one.
+    `join_seconds` is the shortest time between two events that show more of an answer;
+    what arrives in between is shown together. `resuming` is how many requests in a row
+    for the rest of a background response may fail. `poll_seconds` is the wait while the
+    server says that it is still working on one.
     """
 
     join_seconds: float = 0.05
@@ -3484,7 +3497,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The way to a server: where it is, over which connections, within which limits."""
+    """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
     connections: Connections
@@ -3498,9 +3511,9 @@ async def stream_response(
     turn: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, yield what it means.
+    """Send `request`, feed the answer to `turn`, and yield its run events.
 
-    A `cursor` notes how far it came. Raises the errors of `transport` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -3516,9 +3529,9 @@ async def stream_response(
 async def resume_stream(
     path: str, line: Client, turn: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Ask for what is at `path`: a response, or the rest of its stream.
+    """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `stream_response`; a response that is still under way says nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
     line.deadlines.start_attempt()
     asked = line.connections.get(line.endpoint, path, line.deadlines)
@@ -3560,7 +3573,7 @@ async def _response_events(
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # while deltas gather, nothing of the wire is held
+            del batch  # hold no bytes of the wire while deltas gather
             for told in events:
                 yield told
             if malformed:
@@ -3574,9 +3587,9 @@ async def _response_events(
 def _batch_events(
     batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
+    """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before the turn takes them: it then works once a batch.
+    Deltas are joined before they are fed to the turn, so it works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -3592,7 +3605,7 @@ def _batch_events(
 
 
 async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, and keep neither."""
+    """Yield the events of each piece of the body that arrived, without keeping them."""
     decoder = EventStreamDecoder()
     while not answer.is_read:
         yield decoder.feed(await answer.read_any())
@@ -3604,8 +3617,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, Grew) or join_seconds <= 0:
@@ -3622,12 +3635,12 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def stream_background(
     request: ResponsesRequest, line: Client, turn: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
+    """Send a background `request`, feed its response to `turn`, yield its run events.
 
-    Raises what `stream_response` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
     following = _BackgroundRun(line, turn)
     part = _until_named(
@@ -3654,7 +3667,7 @@ async def stream_background(
 
 
 class _BackgroundRun:
-    """What is known of a response, and how to get at the rest of it."""
+    """The state of a background response, and how to get the rest of it."""
 
     def __init__(self, line: Client, turn: ResponseState) -> None:
         self._named = asyncio.Event()
@@ -3677,16 +3690,16 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
+        if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
             return self._within_limits(self._line.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+            self._resumable, wait = False, 0.0  # too old: request the response itself
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -3694,7 +3707,7 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
+        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -3703,9 +3716,10 @@ class _BackgroundRun:
     def release(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
+        """Stop reading `part`, whose `first` event is awaited, as soon as there is an
+        id.
 
-        Whoever leaves earlier could not cancel the response: nobody can find it.
+        Without an id the response could not be cancelled.
         """
         self._line.connections.do_later(self._closed(part, first))
 
@@ -3724,7 +3738,7 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
+        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._turn.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -3736,7 +3750,7 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
+        """Return the wait after a failure; None for a final refusal."""
         setback = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._line.limits.resuming
         return retry_wait(policy, self._failures, setback, random_fraction())
@@ -3750,7 +3764,7 @@ class _BackgroundRun:
 async def _until_named(
     part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
+    """Yield the events of `part`, and keep it open until the response has an id."""
     first = asyncio.create_task(_first_of(part))
     try:
         event = await asyncio.shield(first)
@@ -3769,14 +3783,14 @@ async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 class Attempts:
-    """The attempts at one turn.
+    """The attempts at one response.
 
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
+    When `events` has ended, `response` holds the answer, `request` the request that it
+    answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
@@ -3786,7 +3800,7 @@ class Attempts:
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
-        """Count the items of the turn from `first_index` on."""
+        """Number the items of the response from `first_index`."""
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
@@ -3798,7 +3812,7 @@ class Attempts:
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
+        """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
             sent = stream_background if self.request.background else stream_response
@@ -3819,7 +3833,7 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -3828,14 +3842,14 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
+        """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
             return self.response.trace
         refused = self.error
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return what to tell before the next attempt; None when there is none."""
+        """Return the status before the next attempt; None if there is none."""
         setback = _early_failure(self.error, self.response)
         if setback is None or (self.request.background and _may_run(self.error)):
             return None
@@ -3866,12 +3880,12 @@ def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
+    """Say whether the server may be working on the request in spite of `error`.
 
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
+    Other answers stop with the connection. A background response whose id is unknown
+    goes on; sent again, it would run and be billed twice. So it is sent again only if
+    nothing arrived at the server, or if the API itself refused it. The answer of a
+    gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():
@@ -3888,12 +3902,12 @@ DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they may stand."""
+    """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
     for key in DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
-            # Two of one name and different content: neither is the right one.
+            # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
 
@@ -3906,7 +3920,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
 
 
 def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to; nothing if to none."""
+    """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
     if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
@@ -3918,7 +3932,7 @@ _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
 def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode takes a strict schema of this size."""
+    """Say whether strict mode accepts a strict schema of this size."""
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -3957,7 +3971,7 @@ _KEPT = frozenset(
         *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
     }
 )
-"""Keywords that stay as they are."""
+"""Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -3981,7 +3995,7 @@ _NARROWING = frozenset(
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
-"""Keywords that change what is allowed and have no strict form."""
+"""Keywords that restrict values and have no strict form."""
 
 _JSON_TYPES: Mapping[type, str] = {
     str: "string",
@@ -4000,21 +4014,22 @@ class NotStrict(Exception):
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
-    """Return a function's parameters for strict mode; None where it cannot say them.
+    """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, but for the nulls of optional
-    properties and for limits that only a description can tell (`minLength`).
+    Everything that the result allows is also allowed by the given schema, except the
+    nulls of optional properties and limits that only a description can express
+    (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
-        return None  # what a server calls a schema need not be one
+        return None  # a server may send something that is not a schema
 
 
 class _StrictRewrite:
-    """One schema on its way to the strict form."""
+    """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -4062,7 +4077,7 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -4072,7 +4087,7 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, where its parts do not contradict."""
+        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -4139,12 +4154,12 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in letters that need no escape in a reference."""
+    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema: as it says, or as what it holds tells."""
+    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -4159,7 +4174,7 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict where they say different things."""
+    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -4181,9 +4196,9 @@ _DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
+    """Return a function's parameters in a form that the API never refuses.
 
-    What a choice at the root offers becomes one object with all its properties.
+    A choice at the root becomes one object with all properties of its options.
     """
     kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     properties = _properties(schema, schema, 0)
@@ -4196,7 +4211,7 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
+    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -4210,7 +4225,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
+    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -4223,14 +4238,14 @@ def _with_items(node: Any, depth: int) -> Any:
     return {**whole, "items": {}} if is_array and "items" not in whole else whole
 
 
-# ==== openai_responses.loop.arguments: The arguments that a model gives a function, checked against its schema.
+# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 DEEPEST_ARGUMENT = 40
-"""How deep values and what schemas refer to are followed."""
+"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -4248,11 +4263,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaValidator:
-    """Holds values against the parts of one schema.
+    """Checks values against the parts of one schema.
 
-    Where it is `lenient`, the null of a property that may be left out is always fine.
-    What was found is remembered by the objects themselves, so a check must not outlive
-    them.
+    If it is `lenient`, null is always allowed for an optional property. Results are
+    remembered by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -4260,10 +4274,10 @@ class SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
-        # A schema can lead to the same part by many ways, and back to where it began.
+        # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
@@ -4312,7 +4326,7 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Hold a value against `allOf`, and against one at least of a choice."""
+        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4324,7 +4338,7 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Hold a value against the type of a schema, then against what it may be."""
+    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4345,7 +4359,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; long ones are no help to a model."""
+    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
@@ -4356,13 +4370,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""What a server calls a schema need not be one."""
+"""Errors of a schema that is not valid; servers send such schemas."""
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+    """Return the error in the arguments as a sentence for the model; None if valid.
 
-    Nulls that stand for "not given" are fine.
+    Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
@@ -4377,10 +4391,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
+    """Return the arguments without the nulls that mean "not given".
 
-    They do where a property is optional and must not be null itself. Where the schema
-    is a choice, the form that the model chose tells.
+    A null means that if its property is optional and must not be null itself. If the
+    schema is a choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4414,9 +4428,9 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that a value is held against, each once.
+    """Return the schemas that apply to a value, each once.
 
-    Of choices it is the option that fits.
+    Of a choice, the option that the value fits applies.
     """
     found: dict[int, Any] = {}
     ahead = [node]
@@ -4444,14 +4458,14 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all of them where it fits none."""
+    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
 
 
-# ==== openai_responses.redaction: Secrets out of text.
+# ==== openai_responses.redaction: Removes secrets from text.
 
 REDACTED = "[redacted]"
 
@@ -4495,8 +4509,8 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
+    A second call changes nothing. Secrets of fewer than six characters are ignored,
+    because they would be found in ordinary words.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -4507,25 +4521,25 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return what of a header's value may be secret: all of it, and each further word.
+    """Return the secret parts of a header's value: the whole, and each further word.
 
-    A server may repeat what follows `Bearer` alone.
+    A server may repeat the word behind `Bearer` alone.
     """
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted, as one line that no reader of a log obeys.
+    """Return `text` redacted and as one line, safe to write to a log.
 
-    The words of tools, pages and programs get there: a line end would begin a line that
-    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    Texts of tools, pages and programs get there. A line end in them would fake a line
+    of the log, and an escape sequence would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its kind, and where it arose.
+    """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
     """
@@ -4543,13 +4557,13 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
+    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -4564,8 +4578,8 @@ def _forms(secret: str) -> Iterator[str]:
 def _inside_base64(raw: bytes, offset: int) -> str:
     """Return the characters that `raw` alone decides when `offset` bytes precede it.
 
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
+    The password of a `Basic` header follows a user name that we do not know. Only the
+    length of that name modulo three matters.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
@@ -4581,10 +4595,10 @@ _DIGEST = 12
 
 @dataclass(frozen=True, slots=True)
 class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
+    """Translates the names of tools for the API and back; `known` are their own names.
 
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
+    The translation of a name depends only on the name itself, so it is the same in the
+    next request. The exception is a name that another known tool already has.
     """
 
     known: tuple[str, ...] = ()
@@ -4601,7 +4615,7 @@ class ToolNames:
                 return sent
 
     def own_name(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
+        """Return the tool's own name for the name that the model used."""
         return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
@@ -4627,22 +4641,22 @@ def responses_tools(
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
-    every function becomes strict whose schema can be. Other tools stay verbatim.
+    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it. Other tools are not changed.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API runs a tool itself, or has it run elsewhere."""
+    """Say whether the API itself runs a tool, or has it run on another server."""
     return tool.get("type") not in _CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once: a later one takes an earlier's place.
+    """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are the same by their name, MCP servers by their label,
-    all others by their type.
+    Functions and custom tools are equal by name, MCP servers by label, all others by
+    type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -4654,10 +4668,10 @@ def responses_tool_choice(
     *,
     names: ToolNames | None = None,
 ) -> object:
-    """Return `tool_choice` in the API's form: a named function is not nested there.
+    """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
-    unless those are not known. `names` says how a tool's own name is sent.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known. `names` translates the tool's own name.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -4673,7 +4687,7 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
-    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -4701,7 +4715,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; what it says itself of `strict` counts."""
+    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -4765,7 +4779,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -4776,14 +4790,14 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
     raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent back in the input.
+# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The model family, the server's name, the account there that produced an item.
+    """The model family, the server's name, and the account that produced an item.
 
-    `endpoint` and `account` are empty where an earlier writer did not note them.
+    `endpoint` and `account` are empty if an earlier writer did not store them.
     """
 
     family: str
@@ -4791,7 +4805,7 @@ class Origin:
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
+        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
@@ -4803,12 +4817,12 @@ class Origin:
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return who makes items of `family` at `endpoint`."""
+    """Return the origin of items of `family` from `endpoint`."""
     return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
+    """Return a stored origin, or the one that the host's model id implies.
 
     The host's id is `{function id}.{model}`; earlier writers stored nothing else.
     """
@@ -4819,19 +4833,19 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
+"""The prefix of the ids of remote calls, and of no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
+    """Return the name of a remote tool: its server's label, then its own name.
 
-    Open WebUI names the tools of its own MCP servers alike.
+    Open WebUI names the tools of its own MCP servers in the same way.
     """
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
+    """Return the call that `item` made, or asked permission for."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -4841,35 +4855,35 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 
 
 def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
 def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
+    """Return an `mcp_call` as the call and output that later requests contain."""
     return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
+    """Return a call that was asked for and not allowed, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
 def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
+    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
+    """Say whether the API asks for permission to make a call."""
     return item_type(item) == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
+    """Return `items` without approvals that are over.
 
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
+    An approval that the model has not acted on yet stays, because the next response
+    does. A request that nobody answered cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -4889,7 +4903,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
+    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
@@ -4899,16 +4913,16 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
+    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
+    """Return `items` with the output of each remote call directly behind it.
 
-    Calls that ran at the same time stand in the host's order otherwise.
+    Otherwise calls that ran at the same time would be in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -4944,7 +4958,7 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
+    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -4961,10 +4975,9 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` as it is given back: without ids, states and absent values.
+    """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Those inside the content of a message go too (`logprobs`), and the pages that a
-    search found (`action.sources`).
+    Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -4975,14 +4988,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return what stands for a whole output item in later requests, in its order."""
+    """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
+    """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
     return [told for item in going for told in replay_items(item)]
 
@@ -4998,7 +5011,7 @@ def _demanded(item: Item) -> Item:
     kind = kind_of(item)
     demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are for people, and large
+    if demanded.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
     if kind.tool == "web_search":
@@ -5013,7 +5026,7 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -5030,12 +5043,12 @@ def _strip_part(part: Item) -> Item:
 Approval = Literal["auto", "ask", "deny"]
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open.
+    """The rules of a request, and the way to ask a person if they do not decide.
 
     `log` takes a line when asking failed.
     """
@@ -5046,7 +5059,7 @@ class Approver:
     log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
+        """Return the rule that applies to a tool."""
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
@@ -5054,13 +5067,13 @@ class Approver:
 
     @property
     def may_ask(self) -> bool:
-        """Whether there is a tool, known or not, for which a person is asked."""
+        """Whether a person may have to be asked for any tool, known or not."""
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
+        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name):
             case "auto":
                 return None
@@ -5075,13 +5088,13 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # whoever cannot be asked has not said yes
+        except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
 
     A pattern alone means `ask`. Raises InvalidRequest for any other word.
     """
@@ -5101,10 +5114,10 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned.
+    """The result of a tool.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
+    `output` is for the model: a text, or content parts with pictures. `card` holds what
+    the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -5113,29 +5126,30 @@ class ToolResult:
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
+    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
+        """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another one; None if it names none.
+        A tool that only passes calls on names another tool. None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
+        """Say whether a tool waits for a person; no limit counts that time."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; whatever it raises is a failure of the tool."""
+        """Run a tool; an exception counts as a failure of the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
+    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -5145,12 +5159,12 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """What a run needs to answer calls, and the questions of remote servers, itself.
+    """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
-    left open for others.
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
     """
 
     tools: CallableTools
@@ -5170,13 +5184,13 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the answer of a call that did not succeed, in words for the model."""
+    """Return the result of a call that failed, with a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadyCall:
-    """A call that may run: of which tool, with which arguments."""
+    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -5186,11 +5200,11 @@ class _ReadyCall:
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` side by side; yield each with its answer, in their own order.
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
-    The order is kept because a host that stores the answers as they come would send
-    them in another one next time. Every call is answered exactly once. Closing the
-    generator cancels what runs.
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. Every call is answered exactly once. Closing
+    the generator cancels the running calls.
     """
     found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
@@ -5205,14 +5219,14 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (clock.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # together: none may begin in the place of another
+                _cancel(limited)  # all at once, so that no waiting call starts
             yield call, _result(task, call, toolset)
     finally:
         _cancel(tasks)
 
 
 class _Clock:
-    """The time that a batch has left; it stands still while a person is asked."""
+    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5221,7 +5235,7 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stand still for a question to a person; one is asked after another."""
+        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -5236,7 +5250,7 @@ class _Clock:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # what the question took comes back
+                async with self._asking:  # the time of the question is added back
                     continue
             else:
                 return
@@ -5248,7 +5262,7 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the answer of a task, or what stands for it after the deadline."""
+    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -5256,7 +5270,7 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the answer that it gets instead."""
+    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5275,7 +5289,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are as its tool wants them."""
+    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5286,7 +5300,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5299,7 +5313,7 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call once it may, within its limits, unless it is answered already."""
+    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5328,13 +5342,13 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that ends its process, or cancels itself, must not end the run.
+        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return an answer with a long text cut in the middle."""
+    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5350,7 +5364,7 @@ def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
 
 
 def cap_text(text: str, characters: int) -> str:
-    """Return `text` with head and tail, and a note of what was cut between them."""
+    """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -5368,14 +5382,14 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class McpApproval:
-    """What was decided about one request; `refusal` says why it may not be."""
+    """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
     refusal: str | None
 
     @property
     def response(self) -> Item:
-        """The input item that tells the API."""
+        """The input item with the decision for the API."""
         told: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
@@ -5385,16 +5399,16 @@ class McpApproval:
 
     @property
     def items(self) -> list[Item]:
-        """What the output of the run grows by: a refused call stands there as one."""
+        """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
         call, output = refused_pair(self.request, self.refusal)
         return [{**call, "id": f"fc_{call['call_id']}"}, output]
 
     def events(self, index: int) -> list[RunEvent]:
-        """Return how that looks to viewers, from the item at `index` on.
+        """Return the events for viewers, from the item at `index` on.
 
-        Of an allowed call they will see the call itself.
+        An approved call will appear itself.
         """
         if self.refusal is None:
             return []
@@ -5409,7 +5423,7 @@ class McpApproval:
 async def ask_mcp_approvals(
     requests: Sequence[Item], approver: Approver
 ) -> list[McpApproval]:
-    """Return what the rules, or a person, say of each request, one after the other."""
+    """Return the decision for each request, by rule or by a person, one by one."""
     careful = replace(approver, default_rule="ask")
     return [
         McpApproval(
@@ -5423,21 +5437,21 @@ async def ask_mcp_approvals(
 
 
 def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Return a refusal of each request, about which nobody was asked."""
+    """Deny each request without asking anybody."""
     return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return what a person is shown: the arguments, or their text if they are none."""
+    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
 
 
-# ==== openai_responses.loop.run: A whole request, as a stream of run events: turn, calls, turn.
+# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
 _NO_RETRY = RetryPolicy(0)
-"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -5453,10 +5467,10 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    With a `toolset` that runs them, calls are answered here; without, they are left
-    open for the caller, unless their answer broke off. Raises nothing of ours: a
-    refusal is an ending. Cancelling it, or closing the generator, closes the
-    connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here. Without one they are left
+    open for the caller, unless their response broke off. Raises none of our own
+    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
+    the connection and cancels the tools.
     """
     line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5494,7 +5508,7 @@ async def run(
 
 
 class _RunState:
-    """What the turns of a run have come to."""
+    """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
         self.output: list[Item] = []
@@ -5504,27 +5518,27 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Count what a turn brought."""
+        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return what tells of it."""
+        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a turn that failed: none of them was run."""
+        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
 class _ToolRound:
-    """The calls and questions of one turn, each of which is answered, in their order.
+    """The calls and approval requests of one response; each is answered, in order.
 
-    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run, `leaves_calls` whether some are for the caller to run.
+    `outputs` are the answers. `was_limited` says whether a limit kept a call from
+    running, `leaves_calls` whether some calls are left to the caller.
     """
 
     def __init__(
@@ -5545,7 +5559,7 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything and tell of it; the run's output grows by the outputs."""
+        """Answer everything, yield the events, and add to the run's output."""
         for consent in await self._consents():
             for event in consent.events(len(self._so_far.output)):
                 yield event
@@ -5593,13 +5607,13 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the request of the next turn: all of this one, and what came of it.
+    """Return the next request: this one, its output, and the outputs of its calls.
 
-    A tool that had to be called has been; at the limit the last turn may call none.
-    The tools themselves stay, because the prompt cache lives on them.
+    A tool that had to be called has been called; at the limit the last response may
+    call none. The tools stay in the request, because the prompt cache depends on them.
     """
     request = attempts.request
-    # A question of the API cannot be answered without the reasoning that led to it.
+    # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
     so_far.is_last_response = round_.was_limited
@@ -5609,9 +5623,9 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line of text that names kept items and is never seen.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
 
-# A query has a limit, so that a hostile text is read in one pass.
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -5626,15 +5640,15 @@ _FOREIGN = (
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these holds no marker; looking for them is cheap."""
+"""A text without any of these has no marker; searching for them is cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """A piece of text, and the id that the marker in front of it names.
+    """A piece of text, and the id in the marker before it.
 
-    `ulid` is empty for text in front of the first marker, and where another pipe's
-    line was taken out.
+    `ulid` is empty for text before the first marker, and behind a removed line of
+    another pipe.
     """
 
     ulid: str
@@ -5642,7 +5656,7 @@ class MarkedText:
 
 
 def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it stands in the text, blank lines included."""
+    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -5654,8 +5668,8 @@ def has_marker(text: str) -> bool:
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
-    White space at the ends of a piece is the writer's or the host's, never the
-    model's: texts of a model that begin or end with it are kept whole.
+    White space at the ends of a piece comes from the writer or the host, not from the
+    model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
@@ -5673,7 +5687,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    # More than once, because a line of another pipe may only now stand alone.
+    # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
@@ -5699,10 +5713,10 @@ _VERSION = 4
 class Record:
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -5720,16 +5734,16 @@ class Record:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
+    """Return a digest that tells whether a shown text was edited.
 
-    The host strips it.
+    White space around the text does not count, because the host strips it.
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
+    """Return the top-level key that holds the records of one message."""
     return f"{SEED_KEY}:{message_id}"
 
 
@@ -5743,15 +5757,14 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    """Say whether a top-level key of a chat holds records, of any writer."""
     return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
+    """Return every readable record of a chat's JSON, by id.
 
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
+    A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
@@ -5760,18 +5773,18 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
 
 
 def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
+    """Return the ids that the value of one key lists as dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
 
 
 def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
+    """Return the time of the oldest record in the value of one key; 0 if none."""
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
 def _invalidated(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
+    """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
@@ -5816,9 +5829,9 @@ def _wire(record: Record) -> dict[str, Any]:
 
 
 MAX_STORED_KB = 4096
-"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
 
-_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
@@ -5828,11 +5841,11 @@ Values = Mapping[str, Any]
 def prune(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
-    """Return the values to write anew beside that of the key `own`.
+    """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any nothing is known of them. Answers
-    that are still growing are left alone, because others write them. What remains has
-    at most `most` characters.
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -5848,7 +5861,7 @@ def prune(
 
 
 def stored_size(value: object) -> int:
-    """Return how many characters a value takes."""
+    """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
 
 
@@ -5870,7 +5883,7 @@ def _empty_value(value: Values) -> dict[str, Any]:
 
 
 def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -5906,7 +5919,7 @@ def _short_record(wire: Any) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item whose output, or the logs of whose code, is cut."""
+    """Return an item with a shorter output, or with shorter logs of its code."""
     if not isinstance(item, dict):
         return item
     short: Item = {}
@@ -5939,8 +5952,9 @@ _TURN = "openai_responses.turn"
 class DetailItem:
     """An item as it is sent again.
 
-    `shown` is the text that the host has of it, or its length where the item, a
-    message, goes without its own; nothing for what has no text there.
+    `shown` is the text that the host has for it, or the length of that text if the
+    item, a message, is stored without its own text. It is empty for an item without
+    text.
     """
 
     item: Item
@@ -5949,7 +5963,7 @@ class DetailItem:
 
 @dataclass(frozen=True, slots=True)
 class DetailTurn:
-    """A turn as it came back, with what was noted of it."""
+    """A response as it came back, with its notes."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -5962,9 +5976,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a turn, from its items with the text shown of each.
+    """Return the entries of a response, from its items and the text shown for each.
 
-    `name` tells the turn from others of its message.
+    `name` distinguishes the response from others of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -5979,7 +5993,7 @@ def write_details(
 
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
-    """Return the turns that a message of the host carries, in their order."""
+    """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
@@ -6001,9 +6015,9 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message holds one text, and the host will give back just that.
+    """Say whether a message has one text that the host will return unchanged.
 
-    It strips the ends of texts.
+    The host strips the ends of texts.
     """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
@@ -6011,7 +6025,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is one of ours, and whole."""
+    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -6046,14 +6060,14 @@ def _carried(entry: Item) -> DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for what they carry, and what those name."""
+    """Return the messages with markers for their entries, and the records by id."""
     reading = _Reading()
     return reading.marked(messages), reading.records
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
+    """Items of a response up to a message with shown text, or up to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -6064,14 +6078,14 @@ class _Stretch:
 
 
 class _Reading:
-    """Puts the markers into the messages of one chat."""
+    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text stand at the end of their run."""
+        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -6082,7 +6096,7 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for what belongs to calls: those come before it."""
+        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -6090,7 +6104,7 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message, each of its texts behind the marker of its items."""
+        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         stretches = [one for turn in turns for one in _stretches_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", stretches)
@@ -6127,9 +6141,9 @@ def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
 
 
 def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
+    """Return the text of each shown message; the host joins them with a line feed.
 
-    A text that a person changed so that the places do not fit stays whole.
+    If a person changed the text so that the places do not fit, it stays in one piece.
     """
     lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
     texts, rest = list[str](), content
@@ -6146,13 +6160,13 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text where another one is shown, unless it was edited."""
+    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's own words.
+# ==== owui_chat.code: Code that the API ran, in the host's form.
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -6165,9 +6179,10 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and what it printed as the host's own item.
+    """Return code and its output as the host's own item.
 
-    The host runs only code with `attributes` (middleware.py:6133).
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
     """
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
@@ -6182,10 +6197,11 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with what it printed in a block below.
+    """Return code as the page draws it, with its output in a block below.
 
-    The page draws the code between two fences, and of the host's `output` nothing
-    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
     """
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
@@ -6193,9 +6209,9 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host put there for kept code.
+    """Return `text` without the part that the host inserted for stored code.
 
-    None where it put nothing: somebody has deleted the card.
+    None if there is no such part: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
@@ -6215,14 +6231,14 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantText:
-    """Text of an assistant's message, as the host gives it back."""
+    """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+    """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
     name: str
@@ -6232,7 +6248,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6244,11 +6260,11 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the stretches of a chat.
+    """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    System messages at the beginning are the instructions, in order; later ones stay in
+    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
+    content that the API does not accept.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -6262,7 +6278,7 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield what one message after the head holds, in order."""
+    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -6296,7 +6312,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -6327,7 +6343,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6350,14 +6366,14 @@ def _plain_text(content: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
+    """A user's message as the row holds it, and the id of the answer to it."""
 
     message: Mapping[str, Any]
     answer_id: str
 
     @property
     def words(self) -> str:
-        """What the user wrote."""
+        """The text that the user wrote."""
         content = self.message.get("content")
         return content if isinstance(content, str) else ""
 
@@ -6369,19 +6385,20 @@ def pair_messages(
 ) -> dict[int, Paired]:
     """Return the stored messages by their places in the chat.
 
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
+    `messages` are those of the chat's row, by id. The answer to the last one is being
+    written.
     """
     places = users_places(stretches)
     if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
+        places = places[:-1]  # the wish for another answer is not stored in the chat
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
+    # Matched from the end, because the host may have left out the oldest messages.
     return dict(zip(reversed(places), chain, strict=False))
 
 
 def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user stand."""
+    """Return the places of the user's messages."""
     return [
         place
         for place, stretch in enumerate(stretches)
@@ -6417,9 +6434,9 @@ _BLOCK = re.compile(
 
 
 def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; one that is not closed is only text."""
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
-        return text  # and below only what lies before the last end is read, once
+        return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
 
@@ -6433,9 +6450,9 @@ def build_input(
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    Not `with_tools`, the runs that are over leave out what tools did in them. The
-    result is valid by construction: calls and outputs in pairs, reasoning only with
-    its encrypted content and only in front of what it led to.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
@@ -6448,7 +6465,7 @@ def build_input(
         else:
             run.append(stretch)
     items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: only now, or it would part reasoning from text.
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
         for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
@@ -6456,7 +6473,7 @@ def build_input(
 
 
 def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for what a tool returned; its call is one of `before`."""
+    """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
     kind = next(map(item_type, calls), "function_call")
@@ -6464,7 +6481,7 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, put together from the host's and the kept."""
+    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -6500,7 +6517,9 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Take out of the text what the host has there of `code`, if it has."""
+        """Remove from the text what the host inserted for `code`; say whether it was
+        there.
+        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -6510,7 +6529,7 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in their order."""
+        """Return the items of the run in order."""
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
@@ -6524,7 +6543,7 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its kept bytes, after what was kept in front of it."""
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -6534,7 +6553,7 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return what a marker names, then the text behind it."""
+        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -6547,10 +6566,10 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry: nobody there could read it.
+        """Remove items that nobody at this request's server could read.
 
-        A call whose card is gone stays for now: it tells which reasoning has to leave
-        with it.
+        A call whose card was deleted stays for now, because it tells which reasoning
+        must be removed with it.
         """
         if not items:
             return []
@@ -6564,7 +6583,7 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call of which only the host knows."""
+    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -6581,17 +6600,17 @@ def _split(
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is a remark whose text the host does not give back."""
+    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message of the model, in its own bytes unless a person edited it."""
+    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -6599,7 +6618,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # then no place in it is where it was
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 
@@ -6608,7 +6627,7 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
-# ==== owui_chat.render.chunks: The chunks that Open WebUI understands beside an answer's text.
+# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
 
@@ -6618,8 +6637,9 @@ def host_usage(
 ) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
+    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
+    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
+    (docs/reference/open-webui.md, "Usage").
     """
     newest = last or usage
     return {
@@ -6640,7 +6660,7 @@ def host_usage(
 def error_chunk(sentence: str) -> Chunk:
     """Return the chunk that marks the message as failed and keeps its text.
 
-    It has no `choices`: with them the host does not look at `error`.
+    It has no `choices`, because with them the host ignores `error`.
     """
     return {"error": {"message": sentence}}
 
@@ -6652,7 +6672,7 @@ def status_chunk(sentence: str) -> Chunk:
 
 
 def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages a search found."""
+    """Return a status line that opens to the pages that a search found."""
     sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
     sought = f" for {', '.join(queries)}" if queries else ""
     data = {
@@ -6665,7 +6685,7 @@ def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
+    """Return a source below the answer that opens to show `text`."""
     data = {
         "source": {"name": name},
         "document": [text],
@@ -6675,7 +6695,7 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 
 def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    """Return a chunk whose event the host hands to its event emitter."""
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6693,7 +6713,7 @@ def file_citations(item: Mapping[str, Any]) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the file in a container that has this name."""
+    """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
         address for address in found if PurePosixPath(unquote(address)).name == name
@@ -6701,14 +6721,16 @@ def container_addresses(text: str, name: str) -> list[str]:
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and the notes of its card."""
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return what a reader gets who has seen the text with its own addresses."""
+    """Return the lines for a reader who has already got the text with its own
+    addresses.
+    """
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6726,10 +6748,10 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses that stand directly around it."""
+"""A Markdown link, with the parentheses directly around it."""
 
-# Every alternative begins with one plain character: `re` then passes over all others
-# three times as fast.
+# Every alternative begins with one plain character, so that `re` skips all others three
+# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -6740,11 +6762,11 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may go on as a link, or as what tells who searched."""
+"""The end of a text that may continue as a link or as a tracking parameter."""
 
 
 class HoldbackBuffer:
-    """A text whose end is held back while it may go on as something."""
+    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         """Hold back the end that matches `unfinished`."""
@@ -6752,7 +6774,7 @@ class HoldbackBuffer:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return what may be shown now."""
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -6760,23 +6782,23 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
-        """Return what was held back, when the text has ended."""
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_tracked_url(url: str) -> bool:
-    """Say whether an address is one that the model's search found."""
+    """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, whose links do not tell who searched."""
+    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
 def strip_tracking_place(text: str, place: int) -> int:
-    """Return where a place of `text` is once its links do not tell who searched."""
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -6791,11 +6813,11 @@ _Edit = tuple[int, int, str]
 class Citations:
     """Numbers the sources of one run.
 
-    Whoever feeds it the same events gets the same numbers.
+    The same events always give the same numbers.
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count on from the sources that the page has already, by their keys."""
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
@@ -6803,11 +6825,11 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What makes each numbered source the same, in the order of the numbers."""
+        """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text that it adds to what is shown."""
+        """Take an event; return the text to show for it."""
         match event:
             case Grew():
                 return self._grow(event)
@@ -6828,7 +6850,7 @@ class Citations:
         )
 
     def shown_text(self, ended: ItemEnded) -> str:
-        """Return the text of a message that has ended, as it is shown."""
+        """Return the text of a finished message as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
@@ -6838,7 +6860,7 @@ class Citations:
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
 
-        While a message goes on, those wait whose names are not known.
+        While a message is growing, sources without a known name wait.
         """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
@@ -6857,7 +6879,7 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text with numbers for its links to the pages of a search."""
+        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6866,7 +6888,7 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label that says something stays."""
+        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6907,7 +6929,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page has them, each once."""
+    """Return the keys of the host's sources as the page identifies them, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6919,7 +6941,7 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return what makes a source the same; nothing for what is no source."""
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6929,10 +6951,10 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first place that an annotation is about, and the one behind it.
+    """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is the last character by the documentation, the one behind it in
-    practice; a file's `index` is where it is cited.
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -6945,7 +6967,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with places of it replaced."""
+    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6954,10 +6976,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
+    """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
+    The message begins `before` characters after the beginning of the answer. Its links
+    have no tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6987,9 +7009,9 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the remark after which nothing is said or done in a run, if it is one.
+    """Return the commentary that is the last output of a run, if there is one.
 
-    The same holds for the turn that is the last of a run.
+    The same holds for the last response of a run.
     """
     if open_calls(output):
         return None
@@ -7002,9 +7024,9 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
 
 
 def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a turn with the texts that the host gives back of them.
+    """Return the items of a response with the texts that the host returns for them.
 
-    `turn` has the text shown of each; that of a remark it does not give back.
+    `turn` has the shown text of each item; the host does not return that of commentary.
     """
     closing = closing_commentary([item for item, _ in turn])
     return [
@@ -7021,9 +7043,9 @@ RECORD_ID = "kept_"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record to store, `value`, named by its id.
+    """A record to store, `value`, identified by its id.
 
-    `index` is the item of the run whose text it stands in front of, None the end.
+    `index` is the item of the run whose text follows the record, None for the end.
     """
 
     ulid: str
@@ -7033,24 +7055,24 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetails:
-    """The entries of a turn for the `reasoning_details` of its thought."""
+    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
 AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""What a view is told: of the run, or of what is kept of it."""
+"""The events of a view: those of the run, and those of its records."""
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
+"""The number of a chat part, and the position in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that is kept in the outputs of a chat's messages.
+    """Return all values that are stored in the outputs of a chat's messages.
 
-    The values are those of message keys, under keys that no message has.
+    They have the form of message keys' values, under keys that no message has.
     """
     items = (item for message in messages.values() for item in _output_of(message))
     return {
@@ -7062,9 +7084,9 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
 def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, those of a run together.
+    """Return the outputs of the branch that ends at `tip`, grouped by run.
 
-    `more` is a message that the host appends: the one that is to be written anew.
+    `more` is a message that the host appends: the answer that is written anew.
     """
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
@@ -7082,10 +7104,10 @@ def stored_outputs(
 def restore_from_outputs(
     stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return a chat with markers for what its `runs` keep.
+    """Return a chat with markers for the records in its `runs`.
 
-    From the end, because the host may have left out the oldest; a run that is not in
-    the chat as it is stored stays as it is.
+    Matched from the end, because the host may have left out the oldest messages. A run
+    that differs from the stored chat is not changed.
     """
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
@@ -7100,7 +7122,9 @@ def restore_from_outputs(
 def _merge_output(
     part: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which then no longer waits."""
+    """Return an answer with the markers of its run, which is then removed from the
+    list.
+    """
     answer: _Answer = [
         stretch for stretch in part if not isinstance(stretch, UserMessage)
     ]
@@ -7114,9 +7138,9 @@ def _merge_output(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another.
+    """Return the position of each message of a run; None if the answer is another one.
 
-    A remark, of which the host gives nothing back, stands behind what came before it.
+    Commentary, which the host does not return, is placed behind the item before it.
     """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
@@ -7135,7 +7159,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return where a text stands at `place` or behind it."""
+    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
         if isinstance(stretch, AssistantText):
@@ -7153,7 +7177,7 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
+    """Return the ids of the calls that are in both."""
     shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -7192,7 +7216,7 @@ def _output_of(message: object) -> list[Item]:
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
@@ -7210,7 +7234,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, for callers over plain HTTP.
+# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -7218,13 +7242,13 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
-    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone; one with which the
-    run ends is the answer, and is said again as such.
+    Open calls are for the client; they come at the end. Commentary is shown as
+    reasoning, so that the text is only the answer. If a run ends with commentary, it is
+    repeated as the answer.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self._head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -7239,7 +7263,7 @@ class ChunkRenderer:
         self._remarks: dict[int, Item] = {}
 
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemStarted() if is_commentary(event.item):
                 self._remarks[event.index] = event.item
@@ -7326,7 +7350,7 @@ class ChunkRenderer:
 
 
 def chat_image(item: Item) -> dict[str, Any]:
-    """Return a picture in the form that clients of Chat Completions know."""
+    """Return a picture in the form of Chat Completions."""
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
@@ -7340,7 +7364,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
+    """Return Chat Completions' word for the ending of an answer."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -7354,7 +7378,8 @@ def completion(
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
-    What arrived before a failure is in it; when nothing did, the error stands alone.
+    Text that arrived before a failure is included; without any, there is only the
+    error.
     """
     failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
     error = error_chunk(ended.ending.sentence) if failed else {}
@@ -7377,10 +7402,9 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, its messages apart by a blank line.
+    """Return the text of an answer, with a blank line between its messages.
 
-    Remarks in passing are no part of it, unless the run ends with one or nothing else
-    is said.
+    Commentary is not part of it, unless the run ends with it or has no other text.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
@@ -7417,7 +7441,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return what was thought and remarked on the way to the answer."""
+    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -7429,19 +7453,19 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that were left to the caller."""
+    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
-# ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
+# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
+    """Return a call in the host's form; the text of a custom call is an argument.
 
-    A call without a status the host would leave out of the next turn (misc.py:389).
+    The host would leave a call without a status out of the next turn.
     """
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
@@ -7462,13 +7486,13 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def broken_off_host_item(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
+    """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
 def begun_host_item(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -7482,7 +7506,7 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -7493,7 +7517,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -7504,7 +7528,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7534,37 +7558,37 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
+    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
+        """Return the event of a new item at the last place."""
         self.items.append(item)
         return _native("output_item.added", len(self.items) - 1, item=item)
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
@@ -7580,23 +7604,23 @@ class OpenCalls:
     """Closes the cards of one run's calls."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that the cards are among."""
+        """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
 
     def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at a place."""
+        """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
         yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield an end for the calls that a broken answer left open."""
+        """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
             yield from self._shown.add(broken_off_host_item(call_id))
@@ -7607,7 +7631,7 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts into one message's output what is kept of it."""
+    """Puts records into one message's output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
@@ -7618,14 +7642,14 @@ class RecordItems:
     def render(
         self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
+        """Yield the events that store a record; `places` are those of the items."""
         if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
+        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -7638,7 +7662,7 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
+        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -7648,14 +7672,14 @@ class RecordItems:
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-# ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
 
 
 class Commentary:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
     def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
+        """Take the list of items, and the numbering of sources."""
         self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
@@ -7667,7 +7691,7 @@ class Commentary:
     def render(
         self, event: ItemStarted | Grew | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemStarted():
                 self.indexes[event.index] = len(self._shown.items)
@@ -7679,7 +7703,7 @@ class Commentary:
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
+        """Yield text that was held back, and commentary that is the answer."""
         for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
@@ -7689,10 +7713,11 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
+        """Yield the growth, and the whole text each time it has doubled.
 
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
         """
         if not text:
             return
@@ -7705,7 +7730,7 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
+        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7723,7 +7748,7 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
+        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7754,11 +7779,11 @@ class ImageHostItem:
     """Shows one picture."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the pictures that this one joins."""
+        """Take the list of items."""
         self._shown = shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the picture is to the host."""
+        """Yield the chunks for an event of the picture."""
         match event:
             case ItemStarted():
                 yield status_chunk("Drawing a picture")
@@ -7780,7 +7805,7 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws, and that no later turn is given."""
+        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7790,8 +7815,8 @@ class ImageHostItem:
 def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
-    Where a message has several the page would show the last one alone, although the
-    host adds them up.
+    If a message has several, the page would show only the last one, although the host
+    stores all of them.
     """
     files = card.get("files")
     if not files:
@@ -7803,9 +7828,10 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that puts files on the page alone.
+    """Return the chunk that shows files on the page only.
 
-    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    It has no choice: otherwise the host would send the pictures to the page twice
+    (docs/reference/open-webui.md, "What a pipe yields").
     """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
@@ -7825,16 +7851,16 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class CodeHostItem:
-    """Shows one piece of code, what it printed and the pictures it made."""
+    """Shows one piece of code, its output and its pictures."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the code is to the host."""
+        """Yield the chunks for an event of the code."""
         match event:
             case ItemStarted():
                 card = {
@@ -7856,10 +7882,10 @@ class CodeHostItem:
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an item that nobody sees where code would be the last of a run.
+    """Yield an invisible item if code would be the last item of a run.
 
-    In its older mode of tools the host takes such code for a request to run it, and
-    calls the pipe again, up to five times (utils/middleware.py:6117).
+    In its older mode of tools the host would take the code for a request to run it, and
+    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
     """
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
@@ -7872,12 +7898,12 @@ class SearchHostItem:
     """Shows one search."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
+        """Yield the chunks for an event of the search."""
         match event:
             case ItemStarted():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
@@ -7893,7 +7919,9 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
+    """Return a search without its results: the host would store them, and nobody reads
+    them.
+    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7911,12 +7939,12 @@ class McpCallHostItem:
     """Shows one call of a remote server."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the call is to the host."""
+        """Yield the chunks for an event of the call."""
         match event:
             case ItemStarted():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
@@ -7938,14 +7966,14 @@ class McpCallHostItem:
 
 
 class McpListHostItem:
-    """Shows that a server was asked for its tools, in a line."""
+    """Shows in a status line that a server was asked for its tools."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take nothing: a line joins no items."""
+        """Take the list of items, which a status line does not need."""
         del shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield a line when the server has answered, or has not."""
+        """Yield a status line when the server has answered or failed."""
         if isinstance(event, ItemEnded):
             yield status_chunk(_list_sentence(event.item))
 
@@ -7965,12 +7993,12 @@ def _list_sentence(item: Item) -> str:
 class HostedItem(Protocol):
     """Shows one item.
 
-    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
-    that came first.
+    It gets the item's own events, from its start to its end, and the end of the run if
+    that comes first.
     """
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event is to the host."""
+        """Yield the chunks for an event."""
 
 
 HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
@@ -7981,14 +8009,14 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
     "code_interpreter_call": CodeHostItem,
     "image_generation_call": ImageHostItem,
 }
-"""By the type of the item; what has no card is not shown."""
+"""Cards by the type of the item; an item without a card is not shown."""
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events.
+# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
 def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the line, without what nobody told."""
+    """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -8011,7 +8039,7 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
+    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -8028,10 +8056,10 @@ class NativeRenderer:
         *,
         closes: bool = True,
     ) -> None:
-        """Take `now`, in seconds, for the time that a thought took.
+        """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page has already; `closes` says
-        whether a last line tells what the run took.
+        `known` are the keys of the sources that the page already has. `closes` says
+        whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
@@ -8053,14 +8081,14 @@ class NativeRenderer:
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in a place that was shown before."""
+        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, behind a remark that ended, or
-        alone at the run's end.
+        `marker` comes before the growing text, after commentary that ended, or alone at
+        the end of the run.
         """
         match event:
             case ItemStarted() if _is_shown(event.item):
@@ -8084,10 +8112,7 @@ class NativeRenderer:
     def _hosted(
         self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
+        """Yield what the card of a hosted item, or of commentary, makes of an event."""
         begins = isinstance(event, ItemStarted) and is_commentary(event.item)
         if not isinstance(event, Pictured) and (
             begins or event.index in self._remarks.indexes
@@ -8106,7 +8131,7 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield what is no part of the run's items."""
+        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -8162,10 +8187,9 @@ class NativeRenderer:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: Grew) -> str:
-        """Return the blank line between two parts of a thought.
+        """Return the blank line between two parts of a summary.
 
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
+        The page joins the parts of a summary, so all parts are shown as one.
         """
         before = self._parts.get(event.index, event.part)
         self._parts[event.index] = event.part
@@ -8195,7 +8219,7 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card of its own for an item."""
+    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -8219,11 +8243,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
+    """Return the messages of a task without the markers of the quoted chat."""
     return [
         {**message, "content": _clean(message.get("content"))} for message in messages
     ]
@@ -8232,9 +8257,9 @@ def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 def task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task that the host wants as JSON, or None.
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
 
-    An administrator's own prompt may ask for something else: the key has to be in it.
+    An administrator's own prompt may ask for something else, so the key must be in it.
     """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
@@ -8249,9 +8274,9 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
+    """Return the answer of a task; an empty one if it failed.
 
-    The host would take the text of an error for a title.
+    The host would use the text of an error as the title.
     """
     message = {"role": "assistant", "content": text}
     return {
@@ -12257,7 +12282,7 @@ class Guide(Protocol):
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call what an event is for; events that the seed does not have are left out."""
+    """Call the method for an event; events without a method are left out."""
     match event:
         case NewMessage():
             interface.on_new_message(event)
@@ -12593,7 +12618,8 @@ DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
+"""The beginning of a message that the host makes for a tool's pictures
+(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12688,7 +12714,7 @@ _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
 def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run (utils/tool_search.py).
+    """Return a call as one of the tool that the host would run.
 
     Any other call is returned as it is, and so is what the host refuses to pass on.
     """
@@ -12830,7 +12856,7 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -13058,7 +13084,7 @@ def _is_approval(answer: object) -> bool:
 ChosenStyle = Literal["full", "lean"]
 
 _HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -13242,7 +13268,8 @@ _LEAN_POLICIES: Mapping[str, str] = {
 }
 
 _FIRST_LEAN_VERSION = (5, 5)
-"""From this version on short policies work better (responses-api.md §8)."""
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
 
 _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
 
@@ -14233,7 +14260,7 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """What is shown as an answer; the host joins such pieces so (misc.py:407)."""
+        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
@@ -14818,7 +14845,7 @@ def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunM
     return ledger.metadata(asked.strategy, model.id, ending, prices)
 
 
-# ==== gpt5_agent.shell.bridge: An async iterator, seen from a server's threads as a plain one.
+# ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
 
 AnswerPiece = dict[str, Any] | str
 Result = TypeVar("Result")
@@ -15830,7 +15857,7 @@ def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
 
 
 def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
+    """Yield the pictures of a tool, which the host stores as files."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:

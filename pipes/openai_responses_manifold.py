@@ -93,7 +93,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-# ==== openai_responses.clock: The clock and the sources of randomness, with the ids made of both.
+# ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
 
 def unix_seconds() -> int:
@@ -102,12 +102,12 @@ def unix_seconds() -> int:
 
 
 def monotonic_seconds() -> float:
-    """Return a time that only grows, for measuring spans."""
+    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, for waits that must not all end at once."""
+    """Return a number from 0 to 1, so that waits do not all end at the same time."""
     return random.random()
 
 
@@ -131,15 +131,15 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.errors: The exceptions of the engine.
+# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
 
 
 class ResponsesError(Exception):
-    """Anything this engine raises on purpose; the text may be shown to a person."""
+    """Any exception that this package raises on purpose; may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that we refuse to send, with the reason in words."""
+    """A request that is not sent; the text says why."""
 
 
 class ConnectionFailed(ResponsesError):
@@ -164,11 +164,11 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that goes on at the server, but cannot be read any more."""
+    """A response that continues at the server but can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
-    """The server answered with something that is not a Responses API answer."""
+    """The answer does not have the form of the Responses API."""
 
 
 class MalformedEvent(ResponsesError):
@@ -177,11 +177,11 @@ class MalformedEvent(ResponsesError):
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """What the API says went wrong (responses-api.md §4).
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both
-    shapes of the `error` event. `message` is the server's text: it can quote a key or
-    a prompt, so it is never shown as it is.
+    The same four fields come in an HTTP body, in a `response.failed` and in both forms
+    of the `error` event. `message` is the server's text. It can quote a key or a
+    prompt, so it is never shown as it is.
     """
 
     code: str | None = None
@@ -192,11 +192,11 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure before the first event, as far as it says what to do next.
+    """A failure before the first event, with what it says about trying again.
 
-    `status` is None where no HTTP answer came, and 200 where the stream began with an
-    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
-    said of trying again.
+    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
@@ -209,7 +209,7 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's own id of the request for the log."""
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
         self.failure = setback
         self.request_id = request_id
@@ -221,12 +221,12 @@ class ApiRefused(ResponsesError):
 
     @property
     def error(self) -> ApiError:
-        """What the body said."""
+        """The error in the body."""
         return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
+    """Return the error of a body, of a response, or of either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -246,7 +246,7 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# ==== openai_responses.endings: How a run can end, with the sentence that a person sees for it.
+# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -371,9 +371,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
-all others, and "5" for every other status from 500 up. The kinds that are not here
-carry the sentence of the exception that they come from."""
+"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
+all others, "5" for every other status from 500 up. A kind that is not in this table
+takes the sentence of its exception."""
 
 
 EndingKind = Literal[
@@ -395,10 +395,10 @@ EndingKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The way a run ended.
+    """How a run ended.
 
-    `code` is the API's word for the cause, where it gave one that is a word;
-    `sentence` is empty when there is nothing to tell.
+    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
+    there is nothing to say.
     """
 
     kind: EndingKind
@@ -431,9 +431,9 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return how a run ended that one of our errors stopped.
+    """Return the ending of a run that was stopped by one of our errors.
 
-    `has_begun` says whether an event had arrived: then the answer was cut.
+    `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
     match error:
         case TimedOut():
@@ -476,7 +476,7 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(setback: Failure) -> str:
-    """Return what a status line says of a failure that is tried again."""
+    """Return the status line for a failure after which the request is sent again."""
     if setback.status == 429:
         return "The model's server is busy with this key's requests."
     if setback.status and setback.status != 200:
@@ -485,7 +485,7 @@ def failure_status(setback: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind for the code or else the type of an error."""
+    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -493,16 +493,16 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server as it may be shown, or nothing."""
+    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it is one of the API.
+    """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names are small letters, digits of an index, dots, brackets
-    and underscores; anything else, a key for example, is not a word of the API.
+    Codes and parameter names consist of small letters, digits, dots, brackets and
+    underscores. Anything else, for example a key, is not a word of the API.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
@@ -733,10 +733,11 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without reasoning that led to one.
+    """Return `items` without half pairs, and without the reasoning before them.
 
     The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that follows it, so both are dropped together.
+    belongs to the item that it produced, so it is dropped with that item
+    (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
     pairs = paired_places(rows)
@@ -747,7 +748,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if place not in pairs and (is_call(item) or is_call_output(item)):
             lost_call = lost_call or is_call(item)
             continue
-        # What led to several calls stays as long as one of them does.
+        # Reasoning before several calls stays as long as one of them stays.
         if (lost_call and not is_call(item)) or _comes_from_outside(item):
             dangling = []
         lost_call = False
@@ -875,12 +876,12 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
+    """Say whether answers cite the results of `tool`."""
     return tool.get("type") in ("web_search", "file_search")
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
+    """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = _action(item)
@@ -921,7 +922,7 @@ def _texts(values: object) -> list[str]:
     return [row for row in rows if isinstance(row, str) and row]
 
 
-# ==== openai_responses.json_input: JSON that people and models wrote, who make mistakes.
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
@@ -934,7 +935,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    """Return the JSON object of a text whose values are texts; {} for no text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -1047,7 +1048,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Which model a name means, with the facts that decide what it may be sent.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1071,7 +1072,7 @@ class ModelPrices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model takes, holds and costs; None where nobody says."""
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -1094,7 +1095,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A name understood: what to send, what binds its reasoning, what to call it."""
+    """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -1107,14 +1108,14 @@ class ResolvedModel:
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
-        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
 
 def resolve_model(name: str) -> ResolvedModel:
-    """Understand any name; one that nobody knows is sent as it is."""
+    """Resolve any name; an unknown one is sent as it is."""
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1126,7 +1127,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """A real id or one of our names, neither with an effort at its end."""
+    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1135,7 +1136,7 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """ChatGPT's words for a model that thinks, or does not."""
+    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1148,7 +1149,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """A model and the effort at the end of the name, if the model may accept it."""
+    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1162,7 +1163,7 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """The id without its date, after the redirections of the API itself."""
+    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1201,14 +1202,14 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """The facts of an id outside the catalog, by family and version."""
+    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
         return replace(
             _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment has any name: what it takes, its administrator knows.
+        # A deployment can have any name; only its administrator knows its facts.
         return replace(_PLAIN_FACTS, hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -1219,7 +1220,10 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
+
+    Other ids are not changed.
+    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1234,8 +1238,9 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
-# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
+# only if someone asks for it, no sampling parameters, a summary
+# (docs/reference/responses-api.md, "Unknown models").
 _REASONING_FACTS = ModelFacts(
     reasoning=True,
     efforts=(),
@@ -1249,9 +1254,9 @@ _REASONING_FACTS = ModelFacts(
     vision=True,
     prefix_bound=False,
 )
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
-# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
-# without them, so they stay away until an effort is asked for.
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
+# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
+# model works without them. So they are sent only if an effort is asked for.
 _PLAIN_FACTS = replace(
     _REASONING_FACTS,
     reasoning=False,
@@ -1272,7 +1277,7 @@ _SAMPLINGS = ("always", "with_none", "never")
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What is said of one model; empty texts say nothing."""
+    """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
     name: str = ""
@@ -1283,7 +1288,7 @@ Overrides = Mapping[str, Override]
 
 
 def read_overrides(text: str) -> dict[str, Override]:
-    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
+    """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
     table = parse_json_object(text)
@@ -1296,9 +1301,9 @@ def read_overrides(text: str) -> dict[str, Override]:
 
 
 def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Understand a name as `resolve_model` does, by what the administrator says first.
+    """Resolve a name like `resolve_model`, with the administrator's overrides first.
 
-    An effort at the end of a name of theirs is one, if the model takes it.
+    An effort at the end of an overridden name counts if the model accepts it.
     """
     if name in overrides:
         return _apply_override(name, overrides[name])
@@ -1334,7 +1339,7 @@ def _read_override(model: str, row: object) -> Override:
 
 
 def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is one that the fact named `key` can have."""
+    """Say whether `value` is allowed for the fact named `key`."""
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
     if key in _NUMBER_FACTS:
@@ -1354,14 +1359,15 @@ def _entry_error(model: str, what: str) -> str:
     )
 
 
-# ==== openai_responses.models.usage: What a run used and what it costs.
+# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    `cached` is part of `input`, `reasoning` is part of `output`
+    (docs/reference/responses-api.md, "Usage").
     """
 
     input: int = 0
@@ -1373,7 +1379,7 @@ class Usage:
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; what was not told counts as nothing."""
+    """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
     pairs = zip(astuple(one), astuple(other), strict=True)
@@ -1381,9 +1387,9 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None when it has none.
+    """Return the counts of a response's `usage`, or None if it has none.
 
-    Other servers leave fields out or send null; what is missing counts as nothing.
+    Other servers leave fields out or send null; a missing count is 0.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -1420,9 +1426,9 @@ _NOT_PRICES = (
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+    """Return the cost of the tokens and hosted tools of a run; None if unknown.
 
-    `output` holds the items of all its turns.
+    `output` holds the items of all its responses.
     """
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
@@ -1441,7 +1447,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
 def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
     if prices.input is None or prices.output is None:
         return None
-    # What is cached or written to the cache is part of the input.
+    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -1477,12 +1483,12 @@ def _read_row(row: object) -> ModelPrices:
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
-# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or keep it.
+# ==== openai_responses.loop.events: The closed union of events that a run reports to viewers and to storage.
 
 
 @dataclass(frozen=True, slots=True)
 class ItemStarted:
-    """An item began; `item` is what is known of it so far."""
+    """An item began; `item` holds what is known so far."""
 
     index: int
     item: Item
@@ -1492,7 +1498,7 @@ class ItemStarted:
 class Grew:
     """A text of the item at `index` grew by `text`.
 
-    `kind` and `part` are those of `events.Delta`.
+    `kind` and `part` are those of the stream's deltas.
     """
 
     index: int
@@ -1503,9 +1509,9 @@ class Grew:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A place in a text of the message at `index` refers to something.
+    """A place in a text of the message at `index` has a source.
 
-    `annotation` is the wire's own; the ended item has it again.
+    `annotation` is the wire's own; the final item contains it again.
     """
 
     index: int
@@ -1515,9 +1521,9 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Pictured:
-    """A picture of the item at `index` as far as it is drawn.
+    """An unfinished picture of the item at `index`.
 
-    The fields are those of `events.Sketched`.
+    The fields are those of the stream's event.
     """
 
     index: int
@@ -1528,7 +1534,7 @@ class Pictured:
 
 @dataclass(frozen=True, slots=True)
 class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte.
+    """An item is complete: `item` is the final wire dict, byte for byte.
 
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
@@ -1540,7 +1546,7 @@ class ItemEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """A call got its output; `item` is the input item that gives it to the model.
+    """A call got its output; `item` is the input item with it for the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
     """
@@ -1553,7 +1559,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ResponseDone:
-    """One response ended in an orderly way; `usage` is None when it was not told."""
+    """One response ended regularly; `usage` is None if it was not reported."""
 
     response_id: str
     status: str
@@ -1562,9 +1568,9 @@ class ResponseDone:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Something a person should know while they wait, as a status line.
+    """A status line for people who wait.
 
-    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    `cause` names what was given up to get an answer (`Fallback.cause`), or is empty.
     """
 
     sentence: str
@@ -1573,11 +1579,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What the log needs to know of the last response.
+    """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
+    `request_id` is OpenAI's id of the request, `model` the model that answered,
+    `status` the HTTP status if there was one, `error` the error that the API reported,
+    `removed` the number of items that the API removed from the input, by reason.
     """
 
     request_id: str = ""
@@ -1589,11 +1595,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RunDone:
-    """The last event of every run, however it ended.
+    """The last event of every run.
 
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
+    the finished items of the whole run, outputs of calls included. `cost` is in US
+    dollars; None if it is unknown or was not asked for.
     """
 
     ending: Ending
@@ -1617,7 +1623,7 @@ RunEvent = (
 )
 
 
-# ==== openai_responses.redaction: Secrets out of text.
+# ==== openai_responses.redaction: Removes secrets from text.
 
 REDACTED = "[redacted]"
 
@@ -1661,8 +1667,8 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
+    A second call changes nothing. Secrets of fewer than six characters are ignored,
+    because they would be found in ordinary words.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -1673,25 +1679,25 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return what of a header's value may be secret: all of it, and each further word.
+    """Return the secret parts of a header's value: the whole, and each further word.
 
-    A server may repeat what follows `Bearer` alone.
+    A server may repeat the word behind `Bearer` alone.
     """
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted, as one line that no reader of a log obeys.
+    """Return `text` redacted and as one line, safe to write to a log.
 
-    The words of tools, pages and programs get there: a line end would begin a line that
-    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    Texts of tools, pages and programs get there. A line end in them would fake a line
+    of the log, and an escape sequence would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its kind, and where it arose.
+    """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
     """
@@ -1709,13 +1715,13 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
+    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -1730,8 +1736,8 @@ def _forms(secret: str) -> Iterator[str]:
 def _inside_base64(raw: bytes, offset: int) -> str:
     """Return the characters that `raw` alone decides when `offset` bytes precede it.
 
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
+    The password of a `Basic` header follows a user name that we do not know. Only the
+    length of that name modulo three matters.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
@@ -1746,10 +1752,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached; a proxy's address can hold a password.
+    """How a server is reached. The address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
-    means the system's certificates and the environment's proxy.
+    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
+    empty, the system's certificates and the environment's proxy are used.
     """
 
     verify_ssl: bool = True
@@ -1759,10 +1765,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go, and with which key.
+    """The address and the key of a server.
 
-    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
-    in the form that other servers than OpenAI's take.
+    Neither is in a `repr`: an address can contain a password. `strict` asks for
+    requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1791,22 +1797,24 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for who asks where, which does not tell the key."""
+        """Return a name for this key at this address, which does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for whose reasoning this is, which does not tell the key.
+        """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation read each other's, where it is known.
+        Keys of one organisation can read each other's reasoning, if the organisation is
+        known.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure wants its key in one of its own.
+        """Return the headers of a request; Azure has its own header for the key.
 
-        An administrator's own headers win: a gateway may want another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -1845,7 +1853,7 @@ def normalize_base_url(text: str) -> str:
 
 
 def proxy_secrets(proxy: str) -> list[str]:
-    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    """Return the secret parts of a proxy's address: the whole, and its password."""
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -1861,14 +1869,14 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles, one context a file: or nothing is reused."""
+    """The certificates of CA bundles. One context a file, so connections are reused."""
 
     def __init__(self) -> None:
-        """Read nothing yet."""
+        """Start without any context."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust, in the form that aiohttp takes."""
+        """Return the trusted certificates in the form that aiohttp takes."""
         if not network.verify_ssl or not network.ca_bundle:
             return network.verify_ssl
         path = network.ca_bundle
@@ -1903,26 +1911,26 @@ def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions, and the only module that opens a connection.
+# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 
 def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
 ) -> Failure:
-    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
     return Failure(status, error, _retry_after(headers, now), wanted)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -1937,7 +1945,7 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a number: finite, not negative."""
+    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -1946,17 +1954,17 @@ def _number(text: str | None) -> float | None:
 
 
 _IDLE_SECONDS = 60.0
-"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; fewer would queue busy servers."""
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
-"""A connection that rested for longer may be closed by the other side at any time."""
+"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up costs the first words."""
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
-    """The session of one event loop, lent to the runs that are under way."""
+    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -1967,7 +1975,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if need be; the last return starts the clock."""
+        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -1993,11 +2001,11 @@ class _Pool:
         """Close the session in a task of its own, for callers that cannot wait."""
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None  # at once: no run may borrow it
+        session, self._session = self._session, None  # now, so that no run borrows it
         if session is None:
             return
-        # A task, held until it is done: a connector closed straight from a timer
-        # warns "never awaited" on aiohttp 3.14.
+        # In a task that is referenced until it is done: closing a connector from a
+        # timer warns "never awaited" on aiohttp 3.14.
         task = asyncio.get_running_loop().create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -2012,13 +2020,13 @@ class Sessions:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     def __del__(self) -> None:
-        """Close what is open: the last run that held us has ended."""
+        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
 
     def pool(self) -> _Pool:
-        """Return the pool of the running loop; those of ended loops are dropped."""
+        """Return the pool of the running loop; drop those of closed loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
@@ -2038,10 +2046,10 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Limits of time are the runs' own; the environment's proxies are looked up by
-    # us, because trust_env would also send what a .netrc file holds.
+    # Each run has its own time limits. Proxies of the environment are looked up by
+    # this package, because trust_env would also send the contents of a .netrc file.
     no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # What a gateway sets for one user must not be sent for another.
+    # Cookies that a gateway sets for one user must not be sent for another.
     no_cookies = aiohttp.DummyCookieJar()
     return aiohttp.ClientSession(
         connector=connector, timeout=no_limit, cookie_jar=no_cookies
@@ -2050,12 +2058,12 @@ def _new_session() -> aiohttp.ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds; a `total` of 0 is none.
+    """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from the sending to the first event, `idle` from one event to
-    the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one; the time of tools
-    and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit by default. The time of tools and of people does
+    not count in it.
     """
 
     connect: float = 30.0
@@ -2065,7 +2073,7 @@ class Timeouts:
 
 
 class Deadlines:
-    """The limit that is running now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
@@ -2086,12 +2094,12 @@ class Deadlines:
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves time for a wait."""
+        """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the total limit stand still."""
+        """Stop the total limit for a while."""
         began = asyncio.get_running_loop().time()
         try:
             yield
@@ -2103,24 +2111,24 @@ class Deadlines:
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that passed."""
+        """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
 DRAIN_SECONDS = 1.0
-"""For the rest of a body that nobody needs."""
+"""For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
+"""Nothing that could be a key or a word, because the log shows the id."""
 
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
-    """A response whose status is fine and whose body is still on its way."""
+    """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
+        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -2142,7 +2150,7 @@ class HttpResponse:
             yield chunk
 
     async def read_any(self) -> bytes:
-        """Return what has arrived of the body; nothing at its end, when `is_read`."""
+        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
@@ -2158,9 +2166,9 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
+        """Return the bytes that arrived before the connection broke.
 
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        aiohttp puts the exception in front of the unread bytes.
         """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
@@ -2168,10 +2176,11 @@ class HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
+        """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp itself has stopped reading, because its buffer is full, reading stays
+        stopped.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -2186,7 +2195,7 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
+        """Read the rest after the last event, so that the connection can be reused."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
@@ -2220,7 +2229,7 @@ _MAX_ERROR_BODY = 64 * 1024
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
 _WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
 _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -2245,8 +2254,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
-        closes the connection, and with it the work upstream.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -2258,9 +2267,9 @@ class Connections:
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
     ) -> AsyncIterator[HttpResponse]:
-        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+        """Request `path` and lend the answer; raises the same errors as `post`.
 
-        No redirection is followed: it would take the key along.
+        Redirections are not followed, because the key would be sent along.
         """
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
@@ -2278,17 +2287,17 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # nothing happens when it was read to its end
+                response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task of its own, for callers that cannot wait.
+        """Send an empty request in a separate task, for callers that cannot wait.
 
-        It is tried three times; nobody is told how it went.
+        It is tried three times; the result is not reported.
         """
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what outlives its run in a task that is held until it is done."""
+        """Run work that may last longer than its run, in a task that is referenced."""
         task = asyncio.get_running_loop().create_task(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
@@ -2311,7 +2320,7 @@ class Connections:
 
 
 def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    # A lone surrogate, for example from a broken copy, must not stop the request.
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
@@ -2323,7 +2332,7 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response once its head is there."""
+    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -2353,7 +2362,7 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return what to tell of a connection that did not come about."""
+    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -2369,7 +2378,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error that a response with a bad status stands for."""
+    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -2379,7 +2388,7 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
                     break
         error = read_api_error(json.loads(body))
     except (*NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: the status says it
+        error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
     setback = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
@@ -2393,10 +2402,10 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    """Return the bytes of a file; raises the errors of `transport`.
+    """Return the bytes of a file in a container; raises the same errors as `get`.
 
     `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer, and not read on.
+    is an UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
@@ -2416,12 +2425,12 @@ DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they may stand."""
+    """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
     for key in DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
-            # Two of one name and different content: neither is the right one.
+            # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
 
@@ -2434,7 +2443,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
 
 
 def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to; nothing if to none."""
+    """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
     if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
@@ -2446,7 +2455,7 @@ _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
 def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode takes a strict schema of this size."""
+    """Say whether strict mode accepts a strict schema of this size."""
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -2485,7 +2494,7 @@ _KEPT = frozenset(
         *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
     }
 )
-"""Keywords that stay as they are."""
+"""Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -2509,7 +2518,7 @@ _NARROWING = frozenset(
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
-"""Keywords that change what is allowed and have no strict form."""
+"""Keywords that restrict values and have no strict form."""
 
 _JSON_TYPES: Mapping[type, str] = {
     str: "string",
@@ -2528,21 +2537,22 @@ class NotStrict(Exception):
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
-    """Return a function's parameters for strict mode; None where it cannot say them.
+    """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, but for the nulls of optional
-    properties and for limits that only a description can tell (`minLength`).
+    Everything that the result allows is also allowed by the given schema, except the
+    nulls of optional properties and limits that only a description can express
+    (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
-        return None  # what a server calls a schema need not be one
+        return None  # a server may send something that is not a schema
 
 
 class _StrictRewrite:
-    """One schema on its way to the strict form."""
+    """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -2590,7 +2600,7 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -2600,7 +2610,7 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, where its parts do not contradict."""
+        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -2667,12 +2677,12 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in letters that need no escape in a reference."""
+    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema: as it says, or as what it holds tells."""
+    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -2687,7 +2697,7 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict where they say different things."""
+    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -2709,9 +2719,9 @@ _DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
+    """Return a function's parameters in a form that the API never refuses.
 
-    What a choice at the root offers becomes one object with all its properties.
+    A choice at the root becomes one object with all properties of its options.
     """
     kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     properties = _properties(schema, schema, 0)
@@ -2724,7 +2734,7 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
+    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -2738,7 +2748,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
+    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -2761,10 +2771,10 @@ _DIGEST = 12
 
 @dataclass(frozen=True, slots=True)
 class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
+    """Translates the names of tools for the API and back; `known` are their own names.
 
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
+    The translation of a name depends only on the name itself, so it is the same in the
+    next request. The exception is a name that another known tool already has.
     """
 
     known: tuple[str, ...] = ()
@@ -2781,7 +2791,7 @@ class ToolNames:
                 return sent
 
     def own_name(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
+        """Return the tool's own name for the name that the model used."""
         return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
@@ -2807,22 +2817,22 @@ def responses_tools(
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
-    every function becomes strict whose schema can be. Other tools stay verbatim.
+    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it. Other tools are not changed.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API runs a tool itself, or has it run elsewhere."""
+    """Say whether the API itself runs a tool, or has it run on another server."""
     return tool.get("type") not in _CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once: a later one takes an earlier's place.
+    """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are the same by their name, MCP servers by their label,
-    all others by their type.
+    Functions and custom tools are equal by name, MCP servers by label, all others by
+    type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -2834,10 +2844,10 @@ def responses_tool_choice(
     *,
     names: ToolNames | None = None,
 ) -> object:
-    """Return `tool_choice` in the API's form: a named function is not nested there.
+    """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
-    unless those are not known. `names` says how a tool's own name is sent.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known. `names` translates the tool's own name.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -2853,7 +2863,7 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
-    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -2881,7 +2891,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; what it says itself of `strict` counts."""
+    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -2945,7 +2955,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -2956,14 +2966,14 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
     raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent back in the input.
+# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The model family, the server's name, the account there that produced an item.
+    """The model family, the server's name, and the account that produced an item.
 
-    `endpoint` and `account` are empty where an earlier writer did not note them.
+    `endpoint` and `account` are empty if an earlier writer did not store them.
     """
 
     family: str
@@ -2971,7 +2981,7 @@ class Origin:
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
+        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
@@ -2983,12 +2993,12 @@ class Origin:
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return who makes items of `family` at `endpoint`."""
+    """Return the origin of items of `family` from `endpoint`."""
     return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
+    """Return a stored origin, or the one that the host's model id implies.
 
     The host's id is `{function id}.{model}`; earlier writers stored nothing else.
     """
@@ -2999,19 +3009,19 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
+"""The prefix of the ids of remote calls, and of no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
+    """Return the name of a remote tool: its server's label, then its own name.
 
-    Open WebUI names the tools of its own MCP servers alike.
+    Open WebUI names the tools of its own MCP servers in the same way.
     """
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
+    """Return the call that `item` made, or asked permission for."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -3021,35 +3031,35 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 
 
 def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
 def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
+    """Return an `mcp_call` as the call and output that later requests contain."""
     return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
+    """Return a call that was asked for and not allowed, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
 def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
+    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
+    """Say whether the API asks for permission to make a call."""
     return item_type(item) == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
+    """Return `items` without approvals that are over.
 
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
+    An approval that the model has not acted on yet stays, because the next response
+    does. A request that nobody answered cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -3069,7 +3079,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
+    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
@@ -3079,16 +3089,16 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
+    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
+    """Return `items` with the output of each remote call directly behind it.
 
-    Calls that ran at the same time stand in the host's order otherwise.
+    Otherwise calls that ran at the same time would be in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -3124,7 +3134,7 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
+    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -3141,10 +3151,9 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` as it is given back: without ids, states and absent values.
+    """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Those inside the content of a message go too (`logprobs`), and the pages that a
-    search found (`action.sources`).
+    Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -3155,14 +3164,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return what stands for a whole output item in later requests, in its order."""
+    """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
+    """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
     return [told for item in going for told in replay_items(item)]
 
@@ -3178,7 +3187,7 @@ def _demanded(item: Item) -> Item:
     kind = kind_of(item)
     demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are for people, and large
+    if demanded.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
     if kind.tool == "web_search":
@@ -3193,7 +3202,7 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -3205,13 +3214,13 @@ def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
-# ==== openai_responses.requests.parameters: What a caller asks for -> the API's parameters, in the API's names and forms.
+# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
-"""Chat Completions' names for what the API calls otherwise."""
+"""The API's names, by those of Chat Completions."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": REASONING_EFFORTS,
@@ -3228,11 +3237,12 @@ _NO_SCHEMA = (
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; raises InvalidRequest.
+    """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
-    inside; keys that the API does not have are still there. The API has no `stop`: it
-    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
+    moved into them. Keys that the API does not have are still in the result. The API
+    has no `stop`; a caller that gives one gets `truncation: "disabled"`
+    (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -3249,7 +3259,7 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    """Return a truth value given as true, false, 1 or 0, also as text."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -3277,7 +3287,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
+    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -3285,7 +3295,7 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return one of the words that `name` may be; a person may type them in capitals."""
+    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -3294,7 +3304,9 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
+    it.
+    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -3312,7 +3324,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -3354,19 +3366,19 @@ _PASSED_ON = frozenset(
         "truncation",
     }
 )
-"""Keys of a caller that go to the API as they are. Those that would store something
-there or name what is stored (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
+something at the API or refer to stored things (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
-"""The API runs nothing in the background that it does not store."""
+"""Background mode requires that the response is stored."""
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+"""The largest value accepted; a model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
-    """What is sent to `POST /responses`, in the API's own words."""
+    """The body of `POST /responses`, with the API's field names."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3401,17 +3413,17 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send; what was not set is not in it."""
+        """Return the JSON object to send, without fields that are not set."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the administrator and the user chose, for requests that say nothing.
+    """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
-    are further parameters by their names.
+    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
+    further parameters by name.
     """
 
     effort: str | None = None
@@ -3434,8 +3446,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, in the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one that the alias names.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's alias.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -3467,7 +3479,7 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's own keys that go as they are, if the model takes them."""
+    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -3525,18 +3537,18 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for the reasoning itself: without a store there is no other way back."""
+    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first complaint as a sentence, without the value it is about."""
+    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -3547,7 +3559,7 @@ def _first_error(error: ValidationError) -> str:
 _READ_OTHERWISE = frozenset(
     {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
 )
-"""Keys of a body that are no parameters, or that are sent under other names."""
+"""Keys of a body that are not parameters, or that are sent under other names."""
 
 _OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
@@ -3556,9 +3568,10 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the names that the API does not know, or that the model rejects.
+    """Return the names that were not sent: unknown to the API, or rejected by the
+    model.
 
-    They are the API's own names, `reasoning.effort` for one inside an object.
+    They are the API's names, `reasoning.effort` for a field inside an object.
     """
     given, sent = read_parameters(asked), request.payload()
     names = [
@@ -3585,7 +3598,7 @@ _OPENAI_ONLY = (
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` without what only OpenAI knows, its items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
@@ -3598,12 +3611,12 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that the same item always gets, so that the prefix stays."""
+    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and retry, or change the request.
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
 QUOTA_CODES = frozenset(
     {
@@ -3615,7 +3628,7 @@ QUOTA_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that says: no more, not: not now."""
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -3631,7 +3644,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often, and how long to wait at the most, in seconds."""
+    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
     max_wait: float = 60.0
@@ -3640,7 +3653,7 @@ class RetryPolicy:
 def retry_wait(
     policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds to wait before the next attempt; None for no more.
+    """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
@@ -3693,7 +3706,7 @@ class Fallback:
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
-    """Return a request without what `error` complains of, if that can be left out."""
+    """Return a request without the cause of `error`, if it can be left out."""
     for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
@@ -3704,12 +3717,12 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all reasoning: one unreadable item does not say which."""
+    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
     kept = [item for item in request.input if not is_encrypted(item)]
-    # The ids of hosted items are ours, and the API demands them.
+    # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
         for item in kept
@@ -3741,7 +3754,7 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Take the effort nearest to the refused one among those that the error names."""
+    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -3759,7 +3772,7 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all remote servers: behind the one that is told of may be others."""
+    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -3769,7 +3782,7 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return what an error is about: its parameter, else the words around it."""
+    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -3799,7 +3812,7 @@ _SENTENCES: Mapping[str, str] = {
 class ServerSentEvent(NamedTuple):
     """One dispatched event; `data` holds its lines joined by a newline.
 
-    A tuple, because there is one for each token: it is made in half the time.
+    A tuple, because one is created for each token and a tuple takes half the time.
     """
 
     event: str
@@ -3807,10 +3820,10 @@ class ServerSentEvent(NamedTuple):
 
 
 class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
+    """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
+    The bytes of an unfinished line are kept unchanged and joined once, when the line
+    ends. So the work is linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -3836,17 +3849,17 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
+        """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
+        The standard drops it. Here it is kept: if it is the terminal event, a finished
+        answer would otherwise count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
+        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -3855,7 +3868,7 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
+        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -3869,19 +3882,19 @@ class EventStreamDecoder:
                     text = b"\n".join(self._lines).decode("utf-8", "replace")
                     events.append(ServerSentEvent(name, text))
                 self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
+            # id, retry, comments and unknown fields are not used
         return events
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
+"""Ids that are safe in a path; other servers use base64 in their ids."""
 
 
 class Cursor:
-    """The response that is read, and the number of its last event.
+    """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
+    `response_id` is empty until the server has named it. `last` is None until an event
+    had a number.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -3891,8 +3904,8 @@ class Cursor:
         self.last: int | None = None
 
     def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -3904,7 +3917,7 @@ class Cursor:
         return True
 
     def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
+        """Remember the id of a response object, if it is a valid id."""
         told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
         named = told.get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
@@ -3913,12 +3926,12 @@ class Cursor:
 
 
 class Delta(NamedTuple):
-    """More of a text that grows while we read.
+    """An addition to a text that grows.
 
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code. A tuple, as there is one for each token.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call (also a custom call's input and a remote
+    call's arguments), or the "code" that the API runs. `part` is the content or summary
+    index, 0 for arguments and code. A tuple, because one is created for each token.
     """
 
     kind: str
@@ -3929,7 +3942,7 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
+    """A text that has ended; it replaces the deltas of the same kind and place."""
 
     kind: str
     output_index: int
@@ -3939,7 +3952,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+    """`response.output_text.annotation.added`: the source of a place in a text."""
 
     output_index: int
     part: int
@@ -3948,9 +3961,9 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True)
 class Sketched:
-    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+    """`response.image_generation_call.partial_image`: an unfinished picture.
 
-    `image` is base64, `form` its format where the server tells it.
+    `image` is base64; `form` is its format, if the server tells it.
     """
 
     output_index: int
@@ -3969,7 +3982,7 @@ class ItemAdded:
 
 @dataclass(frozen=True, slots=True)
 class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
+    """`response.output_item.done`: the final item, encrypted content included."""
 
     output_index: int
     item: Item
@@ -3979,7 +3992,7 @@ class ItemDone:
 class ResponseEnded:
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
 
-    `status` is "cancelled", too, where the response itself was asked for.
+    `status` can also be "cancelled" if the response itself was requested.
     """
 
     status: str
@@ -3988,14 +4001,14 @@ class ResponseEnded:
 
 @dataclass(frozen=True, slots=True)
 class StreamError:
-    """`error`: the request failed; no response object comes with it."""
+    """`error`: the request failed; there is no response object."""
 
     error: ApiError
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Anything else, by its type."""
+    """Any other event, with its type."""
 
     type: str
 
@@ -4014,7 +4027,7 @@ StreamEvent = (
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _delta_place):
         if place is None:
@@ -4026,19 +4039,19 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
+    """Return the key of a growing text; None for all other events."""
     return event[:3] if isinstance(event, Delta) else None
 
 
 _ANNOTATION = "response.output_text.annotation.added"
 _JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
+"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return Unknown("[DONE]")
     wire = _event_value(event.data)
@@ -4057,7 +4070,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
+    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -4087,7 +4100,7 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
+    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -4110,7 +4123,7 @@ def _whole_reader(kind: str, part: str, field: str) -> _Reader:
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
+    if annotation is None:  # the type allows it; the final item has all annotations
         return Unknown(_ANNOTATION)
     return Annotated(_index(wire["output_index"]), part, _object(annotation))
 
@@ -4133,7 +4146,7 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
 
 
 def _ended_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
+    """Return the reader of the last event of a response, which sets `status`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return ResponseEnded(status, _object(wire["response"]))
@@ -4142,7 +4155,7 @@ def _ended_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
+    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -4186,7 +4199,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
+        """Number items from `first_index`, the number of items of earlier responses."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -4199,11 +4212,11 @@ class ResponseState:
 
     @property
     def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
+        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
+        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -4224,7 +4237,7 @@ class ResponseState:
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
+                # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
@@ -4271,9 +4284,9 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
+        """Show the part of `text` that its deltas did not bring.
 
-        A text that contradicts its deltas cannot be shown as growth: the ended item
+        A text that contradicts its deltas cannot be shown as growth; the final item
         corrects it.
         """
         texts = self._open[output_index]
@@ -4307,7 +4320,7 @@ class ResponseState:
         ]
 
     def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
+        """Show texts of messages that were never announced; no more events follow."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
             kinds = {early.kind for early in self._early[output_index]}
@@ -4324,7 +4337,7 @@ def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count what the API took out of the input, by its reasons."""
+    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -4337,30 +4350,30 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "cancelled":  # by somebody else: ours end without an answer
+    if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))
     return COMPLETED
 
 
-# ==== openai_responses.loop.attempts: One response: a request, sent again, resumed or polled where that helps.
+# ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Growing reasoning is read for a tenth of that time at once, because the first words
-of the answer must not wait for it."""
+"""Reasoning deltas are joined for only a tenth of that time, because the first words of
+the answer must not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a run behaves towards those who watch it, and towards the server.
+    """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
-    the rest of a background response is asked for in vain, `poll_seconds` how long to
-    wait while the server says that it still works at one.
+    `join_seconds` is the shortest time between two events that show more of an answer;
+    what arrives in between is shown together. `resuming` is how many requests in a row
+    for the rest of a background response may fail. `poll_seconds` is the wait while the
+    server says that it is still working on one.
     """
 
     join_seconds: float = 0.05
@@ -4372,7 +4385,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The way to a server: where it is, over which connections, within which limits."""
+    """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
     connections: Connections
@@ -4386,9 +4399,9 @@ async def stream_response(
     turn: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, yield what it means.
+    """Send `request`, feed the answer to `turn`, and yield its run events.
 
-    A `cursor` notes how far it came. Raises the errors of `transport` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -4404,9 +4417,9 @@ async def stream_response(
 async def resume_stream(
     path: str, line: Client, turn: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Ask for what is at `path`: a response, or the rest of its stream.
+    """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `stream_response`; a response that is still under way says nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
     line.deadlines.start_attempt()
     asked = line.connections.get(line.endpoint, path, line.deadlines)
@@ -4448,7 +4461,7 @@ async def _response_events(
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # while deltas gather, nothing of the wire is held
+            del batch  # hold no bytes of the wire while deltas gather
             for told in events:
                 yield told
             if malformed:
@@ -4462,9 +4475,9 @@ async def _response_events(
 def _batch_events(
     batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
+    """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before the turn takes them: it then works once a batch.
+    Deltas are joined before they are fed to the turn, so it works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -4480,7 +4493,7 @@ def _batch_events(
 
 
 async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, and keep neither."""
+    """Yield the events of each piece of the body that arrived, without keeping them."""
     decoder = EventStreamDecoder()
     while not answer.is_read:
         yield decoder.feed(await answer.read_any())
@@ -4492,8 +4505,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, Grew) or join_seconds <= 0:
@@ -4510,12 +4523,12 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def stream_background(
     request: ResponsesRequest, line: Client, turn: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
+    """Send a background `request`, feed its response to `turn`, yield its run events.
 
-    Raises what `stream_response` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
     following = _BackgroundRun(line, turn)
     part = _until_named(
@@ -4542,7 +4555,7 @@ async def stream_background(
 
 
 class _BackgroundRun:
-    """What is known of a response, and how to get at the rest of it."""
+    """The state of a background response, and how to get the rest of it."""
 
     def __init__(self, line: Client, turn: ResponseState) -> None:
         self._named = asyncio.Event()
@@ -4565,16 +4578,16 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
+        if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
             return self._within_limits(self._line.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+            self._resumable, wait = False, 0.0  # too old: request the response itself
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -4582,7 +4595,7 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
+        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -4591,9 +4604,10 @@ class _BackgroundRun:
     def release(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
+        """Stop reading `part`, whose `first` event is awaited, as soon as there is an
+        id.
 
-        Whoever leaves earlier could not cancel the response: nobody can find it.
+        Without an id the response could not be cancelled.
         """
         self._line.connections.do_later(self._closed(part, first))
 
@@ -4612,7 +4626,7 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
+        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._turn.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -4624,7 +4638,7 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
+        """Return the wait after a failure; None for a final refusal."""
         setback = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._line.limits.resuming
         return retry_wait(policy, self._failures, setback, random_fraction())
@@ -4638,7 +4652,7 @@ class _BackgroundRun:
 async def _until_named(
     part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
+    """Yield the events of `part`, and keep it open until the response has an id."""
     first = asyncio.create_task(_first_of(part))
     try:
         event = await asyncio.shield(first)
@@ -4657,14 +4671,14 @@ async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 class Attempts:
-    """The attempts at one turn.
+    """The attempts at one response.
 
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
+    When `events` has ended, `response` holds the answer, `request` the request that it
+    answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
@@ -4674,7 +4688,7 @@ class Attempts:
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
-        """Count the items of the turn from `first_index` on."""
+        """Number the items of the response from `first_index`."""
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
@@ -4686,7 +4700,7 @@ class Attempts:
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
+        """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
             sent = stream_background if self.request.background else stream_response
@@ -4707,7 +4721,7 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -4716,14 +4730,14 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
+        """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
             return self.response.trace
         refused = self.error
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return what to tell before the next attempt; None when there is none."""
+        """Return the status before the next attempt; None if there is none."""
         setback = _early_failure(self.error, self.response)
         if setback is None or (self.request.background and _may_run(self.error)):
             return None
@@ -4754,12 +4768,12 @@ def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
+    """Say whether the server may be working on the request in spite of `error`.
 
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
+    Other answers stop with the connection. A background response whose id is unknown
+    goes on; sent again, it would run and be billed twice. So it is sent again only if
+    nothing arrived at the server, or if the API itself refused it. The answer of a
+    gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():
@@ -4770,14 +4784,14 @@ def _may_run(error: ResponsesError | None) -> bool:
     return isinstance(error, TimedOut)
 
 
-# ==== openai_responses.loop.arguments: The arguments that a model gives a function, checked against its schema.
+# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 DEEPEST_ARGUMENT = 40
-"""How deep values and what schemas refer to are followed."""
+"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -4795,11 +4809,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaValidator:
-    """Holds values against the parts of one schema.
+    """Checks values against the parts of one schema.
 
-    Where it is `lenient`, the null of a property that may be left out is always fine.
-    What was found is remembered by the objects themselves, so a check must not outlive
-    them.
+    If it is `lenient`, null is always allowed for an optional property. Results are
+    remembered by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -4807,10 +4820,10 @@ class SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
-        # A schema can lead to the same part by many ways, and back to where it began.
+        # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
@@ -4859,7 +4872,7 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Hold a value against `allOf`, and against one at least of a choice."""
+        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4871,7 +4884,7 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Hold a value against the type of a schema, then against what it may be."""
+    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4892,7 +4905,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; long ones are no help to a model."""
+    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
@@ -4903,13 +4916,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""What a server calls a schema need not be one."""
+"""Errors of a schema that is not valid; servers send such schemas."""
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+    """Return the error in the arguments as a sentence for the model; None if valid.
 
-    Nulls that stand for "not given" are fine.
+    Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
@@ -4924,10 +4937,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
+    """Return the arguments without the nulls that mean "not given".
 
-    They do where a property is optional and must not be null itself. Where the schema
-    is a choice, the form that the model chose tells.
+    A null means that if its property is optional and must not be null itself. If the
+    schema is a choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4961,9 +4974,9 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that a value is held against, each once.
+    """Return the schemas that apply to a value, each once.
 
-    Of choices it is the option that fits.
+    Of a choice, the option that the value fits applies.
     """
     found: dict[int, Any] = {}
     ahead = [node]
@@ -4991,7 +5004,7 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all of them where it fits none."""
+    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
@@ -5003,12 +5016,12 @@ def _chosen_option(
 Approval = Literal["auto", "ask", "deny"]
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open.
+    """The rules of a request, and the way to ask a person if they do not decide.
 
     `log` takes a line when asking failed.
     """
@@ -5019,7 +5032,7 @@ class Approver:
     log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
+        """Return the rule that applies to a tool."""
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
@@ -5027,13 +5040,13 @@ class Approver:
 
     @property
     def may_ask(self) -> bool:
-        """Whether there is a tool, known or not, for which a person is asked."""
+        """Whether a person may have to be asked for any tool, known or not."""
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
+        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name):
             case "auto":
                 return None
@@ -5048,13 +5061,13 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # whoever cannot be asked has not said yes
+        except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
 
     A pattern alone means `ask`. Raises InvalidRequest for any other word.
     """
@@ -5074,10 +5087,10 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned.
+    """The result of a tool.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
+    `output` is for the model: a text, or content parts with pictures. `card` holds what
+    the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -5086,29 +5099,30 @@ class ToolResult:
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
+    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
+        """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another one; None if it names none.
+        A tool that only passes calls on names another tool. None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
+        """Say whether a tool waits for a person; no limit counts that time."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; whatever it raises is a failure of the tool."""
+        """Run a tool; an exception counts as a failure of the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
+    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -5118,12 +5132,12 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """What a run needs to answer calls, and the questions of remote servers, itself.
+    """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
-    left open for others.
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
     """
 
     tools: CallableTools
@@ -5143,13 +5157,13 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the answer of a call that did not succeed, in words for the model."""
+    """Return the result of a call that failed, with a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadyCall:
-    """A call that may run: of which tool, with which arguments."""
+    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -5159,11 +5173,11 @@ class _ReadyCall:
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` side by side; yield each with its answer, in their own order.
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
-    The order is kept because a host that stores the answers as they come would send
-    them in another one next time. Every call is answered exactly once. Closing the
-    generator cancels what runs.
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. Every call is answered exactly once. Closing
+    the generator cancels the running calls.
     """
     found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
@@ -5178,14 +5192,14 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (clock.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # together: none may begin in the place of another
+                _cancel(limited)  # all at once, so that no waiting call starts
             yield call, _result(task, call, toolset)
     finally:
         _cancel(tasks)
 
 
 class _Clock:
-    """The time that a batch has left; it stands still while a person is asked."""
+    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5194,7 +5208,7 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stand still for a question to a person; one is asked after another."""
+        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -5209,7 +5223,7 @@ class _Clock:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # what the question took comes back
+                async with self._asking:  # the time of the question is added back
                     continue
             else:
                 return
@@ -5221,7 +5235,7 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the answer of a task, or what stands for it after the deadline."""
+    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -5229,7 +5243,7 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the answer that it gets instead."""
+    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5248,7 +5262,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are as its tool wants them."""
+    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5259,7 +5273,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5272,7 +5286,7 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call once it may, within its limits, unless it is answered already."""
+    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5301,13 +5315,13 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that ends its process, or cancels itself, must not end the run.
+        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return an answer with a long text cut in the middle."""
+    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5323,7 +5337,7 @@ def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
 
 
 def cap_text(text: str, characters: int) -> str:
-    """Return `text` with head and tail, and a note of what was cut between them."""
+    """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -5341,14 +5355,14 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class McpApproval:
-    """What was decided about one request; `refusal` says why it may not be."""
+    """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
     refusal: str | None
 
     @property
     def response(self) -> Item:
-        """The input item that tells the API."""
+        """The input item with the decision for the API."""
         told: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
@@ -5358,16 +5372,16 @@ class McpApproval:
 
     @property
     def items(self) -> list[Item]:
-        """What the output of the run grows by: a refused call stands there as one."""
+        """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
         call, output = refused_pair(self.request, self.refusal)
         return [{**call, "id": f"fc_{call['call_id']}"}, output]
 
     def events(self, index: int) -> list[RunEvent]:
-        """Return how that looks to viewers, from the item at `index` on.
+        """Return the events for viewers, from the item at `index` on.
 
-        Of an allowed call they will see the call itself.
+        An approved call will appear itself.
         """
         if self.refusal is None:
             return []
@@ -5382,7 +5396,7 @@ class McpApproval:
 async def ask_mcp_approvals(
     requests: Sequence[Item], approver: Approver
 ) -> list[McpApproval]:
-    """Return what the rules, or a person, say of each request, one after the other."""
+    """Return the decision for each request, by rule or by a person, one by one."""
     careful = replace(approver, default_rule="ask")
     return [
         McpApproval(
@@ -5396,21 +5410,21 @@ async def ask_mcp_approvals(
 
 
 def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Return a refusal of each request, about which nobody was asked."""
+    """Deny each request without asking anybody."""
     return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return what a person is shown: the arguments, or their text if they are none."""
+    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
 
 
-# ==== openai_responses.loop.run: A whole request, as a stream of run events: turn, calls, turn.
+# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
 _NO_RETRY = RetryPolicy(0)
-"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -5426,10 +5440,10 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    With a `toolset` that runs them, calls are answered here; without, they are left
-    open for the caller, unless their answer broke off. Raises nothing of ours: a
-    refusal is an ending. Cancelling it, or closing the generator, closes the
-    connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here. Without one they are left
+    open for the caller, unless their response broke off. Raises none of our own
+    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
+    the connection and cancels the tools.
     """
     line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5467,7 +5481,7 @@ async def run(
 
 
 class _RunState:
-    """What the turns of a run have come to."""
+    """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
         self.output: list[Item] = []
@@ -5477,27 +5491,27 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Count what a turn brought."""
+        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return what tells of it."""
+        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a turn that failed: none of them was run."""
+        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
 class _ToolRound:
-    """The calls and questions of one turn, each of which is answered, in their order.
+    """The calls and approval requests of one response; each is answered, in order.
 
-    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run, `leaves_calls` whether some are for the caller to run.
+    `outputs` are the answers. `was_limited` says whether a limit kept a call from
+    running, `leaves_calls` whether some calls are left to the caller.
     """
 
     def __init__(
@@ -5518,7 +5532,7 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything and tell of it; the run's output grows by the outputs."""
+        """Answer everything, yield the events, and add to the run's output."""
         for consent in await self._consents():
             for event in consent.events(len(self._so_far.output)):
                 yield event
@@ -5566,13 +5580,13 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the request of the next turn: all of this one, and what came of it.
+    """Return the next request: this one, its output, and the outputs of its calls.
 
-    A tool that had to be called has been; at the limit the last turn may call none.
-    The tools themselves stay, because the prompt cache lives on them.
+    A tool that had to be called has been called; at the limit the last response may
+    call none. The tools stay in the request, because the prompt cache depends on them.
     """
     request = attempts.request
-    # A question of the API cannot be answered without the reasoning that led to it.
+    # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
     so_far.is_last_response = round_.was_limited
@@ -5582,7 +5596,7 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== openai_responses.models.choice: Which models are offered, which one an automatic model means, and which ones retire.
+# ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which models retire.
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
@@ -5602,7 +5616,7 @@ def list_ids(answer: object) -> list[str]:
 
 
 def is_chat_model(name: str) -> bool:
-    """Say whether an id is that of a model that answers in text.
+    """Say whether an id belongs to a model that answers in text.
 
     Ids of other servers, which follow no rule of OpenAI's, count as such.
     """
@@ -5616,7 +5630,8 @@ def is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds what the key can use, None when nobody knows.
+    `today` is an ISO date. `usable` holds the ids that the key can use; None if
+    unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -5639,7 +5654,7 @@ def _family(name: str) -> str:
 
 
 def _version(name: str) -> tuple[tuple[int, ...], str]:
-    """Return what sorts ids by age; a plain name stands behind a longer one."""
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
@@ -5654,9 +5669,9 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence for people, empty when there is nothing to say yet.
+    """Return a sentence about the end of a model, empty if there is nothing to say yet.
 
-    It names the successor, if the catalog knows one.
+    It names the successor if the catalog knows one.
     """
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
@@ -5668,7 +5683,7 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
 
 
 def _date(text: str | None) -> date | None:
-    """Return the day of an ISO date; an administrator may have written another text."""
+    """Return the day of an ISO date; None for any other text."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -5685,7 +5700,7 @@ class AutoModel(NamedTuple):
 AUTO_MODELS: Mapping[str, AutoModel] = {
     "gpt-5-auto": AutoModel("gpt-6.1-terra", "gpt-6.1-sol")
 }
-"""What stands behind each name; the first candidates of gpt-5-auto are gone."""
+"""The candidates for each automatic name."""
 
 _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
@@ -5693,7 +5708,7 @@ _ATTACHED = ("input_file", "input_image")
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model, and why it was chosen, as the end of a sentence."""
+    """A model, and the reason for the choice as the end of a sentence."""
 
     model: str
     why: str
@@ -5702,10 +5717,10 @@ class ModelChoice:
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
 ) -> ModelChoice | None:
-    """Return the choice for a name of ours, None for any other name.
+    """Return the choice for an automatic name, None for any other name.
 
-    `first` is the first message of the user, `tools` says whether the user chose some,
-    `earlier` holds the families of models that answered in this chat.
+    `first` is the first message of the user. `tools` says whether the user chose some.
+    `earlier` holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:
@@ -5735,13 +5750,13 @@ def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
     return "the question is long" if len(text) > _LONG_QUESTION else ""
 
 
-# ==== openai_responses.requests.mcp_servers: Remote MCP servers as an administrator describes them, as tools of a request.
+# ==== openai_responses.requests.mcp_servers: Remote MCP servers, from an administrator's JSON to tools of a request.
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 def is_server_label(value: object) -> bool:
-    """Say whether the API takes a text for a `server_label`."""
+    """Say whether the API accepts a text as `server_label`."""
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
 
@@ -5764,7 +5779,7 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    """Say whether a value chooses tools, by their names or by what they do."""
+    """Say whether a value selects tools, by name or by what they do."""
     forms = {"tool_names": _are_names, "read_only": _is_switch}
     return _has_forms(value, forms)
 
@@ -5801,7 +5816,7 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "require_approval": (_is_consent, "`always`, `never` or an object of both"),
     "server_description": (_is_text, "a text"),
 }
-"""The keys that are sent, each with its test and the words for what it should be."""
+"""The keys that are sent, each with its test and a description of valid values."""
 
 
 _NO_SECRETS = frozenset(
@@ -5814,14 +5829,14 @@ _NO_SECRETS = frozenset(
         "type",
     }
 )
-"""Keys whose values are no secrets; those of other keys may be."""
+"""Keys whose values are never secret; other values may be."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteServers:
-    """The servers that can be offered, and what an administrator should know.
+    """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say what keeps a server out of a request, `notes` what of one is not
+    `complaints` say why a server is left out, `notes` which field of a server is not
     sent.
     """
 
@@ -5864,7 +5879,7 @@ def read_servers(text: str) -> RemoteServers:
 
 
 def secrets_in_servers(text: str) -> list[str]:
-    """Return every text of the descriptions that may be a secret."""
+    """Return every text of the descriptions that may be secret."""
     try:
         rows = _rows(text)
     except (ValueError, RecursionError):
@@ -5887,7 +5902,7 @@ def _servers_error(what: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
-    """Return the texts of a value, and the words in them that open a door."""
+    """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
@@ -5927,7 +5942,7 @@ def _server_error(
     return None
 
 
-# ==== openai_responses.audit: The lines of the audit log, in JSON, without a word that anybody said.
+# ==== openai_responses.audit: The lines of the audit log: JSON, without any text of a chat.
 
 _OPENAI_HOST = "api.openai.com"
 
@@ -5956,7 +5971,7 @@ def audit_success(
     response: Mapping[str, Any],
     status: int = 200,
 ) -> str:
-    """Return the line for an answer that came to its end, complete or not."""
+    """Return the line for an answer that ended, complete or not."""
     fields = {
         "response_model": _fitting(_MODEL_NAME, response.get("model")),
         "status_code": status,
@@ -5971,7 +5986,7 @@ def audit_error(
     error: ApiError,
     status: int | None = None,
 ) -> str:
-    """Return the line for a request that failed; no `status`, no answer."""
+    """Return the line for a request that failed. No `status` means no answer came."""
     fields = {
         "status_code": status,
         "code": _fitting(_API_WORD, error.code),
@@ -5988,7 +6003,7 @@ def _line(
     request_id: str,
     fields: Mapping[str, Any],
 ) -> str:
-    """Return the line: what all events have, around what this one has."""
+    """Return the line: the fields of all events, and those of this event."""
     known_host = _fitting(_HOST_NAME, host)
     line = {
         "event": f"responses_api_{event}",
@@ -6002,21 +6017,21 @@ def _line(
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it looks like what it should be, and like no secret."""
+    """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    """Return the kind of format asked for; a schema itself is never read."""
+    """Return the kind of format that was asked for; the schema is never read."""
     wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
 
 def _message_count(items: object) -> int:
-    """Return how many messages there are; the API takes a text for one."""
+    """Return the number of messages; the API takes a text as one message."""
     if isinstance(items, str):
         return 1
     found = (_mapping_or_empty(item) for item in _list(items))
@@ -6031,9 +6046,9 @@ def _mapping_or_empty(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line of text that names kept items and is never seen.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
 
-# A query has a limit, so that a hostile text is read in one pass.
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -6048,15 +6063,15 @@ _FOREIGN = (
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these holds no marker; looking for them is cheap."""
+"""A text without any of these has no marker; searching for them is cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """A piece of text, and the id that the marker in front of it names.
+    """A piece of text, and the id in the marker before it.
 
-    `ulid` is empty for text in front of the first marker, and where another pipe's
-    line was taken out.
+    `ulid` is empty for text before the first marker, and behind a removed line of
+    another pipe.
     """
 
     ulid: str
@@ -6064,7 +6079,7 @@ class MarkedText:
 
 
 def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it stands in the text, blank lines included."""
+    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -6076,8 +6091,8 @@ def has_marker(text: str) -> bool:
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
-    White space at the ends of a piece is the writer's or the host's, never the
-    model's: texts of a model that begin or end with it are kept whole.
+    White space at the ends of a piece comes from the writer or the host, not from the
+    model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
@@ -6095,7 +6110,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    # More than once, because a line of another pipe may only now stand alone.
+    # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
@@ -6123,11 +6138,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
+    """Return the messages of a task without the markers of the quoted chat."""
     return [
         {**message, "content": _clean(message.get("content"))} for message in messages
     ]
@@ -6136,9 +6152,9 @@ def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 def task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task that the host wants as JSON, or None.
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
 
-    An administrator's own prompt may ask for something else: the key has to be in it.
+    An administrator's own prompt may ask for something else, so the key must be in it.
     """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
@@ -6153,9 +6169,9 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
+    """Return the answer of a task; an empty one if it failed.
 
-    The host would take the text of an error for a title.
+    The host would use the text of an error as the title.
     """
     message = {"role": "assistant", "content": text}
     return {
@@ -6179,7 +6195,7 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== owui_chat.render.chunks: The chunks that Open WebUI understands beside an answer's text.
+# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
 
@@ -6189,8 +6205,9 @@ def host_usage(
 ) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
+    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
+    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
+    (docs/reference/open-webui.md, "Usage").
     """
     newest = last or usage
     return {
@@ -6211,7 +6228,7 @@ def host_usage(
 def error_chunk(sentence: str) -> Chunk:
     """Return the chunk that marks the message as failed and keeps its text.
 
-    It has no `choices`: with them the host does not look at `error`.
+    It has no `choices`, because with them the host ignores `error`.
     """
     return {"error": {"message": sentence}}
 
@@ -6223,7 +6240,7 @@ def status_chunk(sentence: str) -> Chunk:
 
 
 def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages a search found."""
+    """Return a status line that opens to the pages that a search found."""
     sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
     sought = f" for {', '.join(queries)}" if queries else ""
     data = {
@@ -6236,7 +6253,7 @@ def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
+    """Return a source below the answer that opens to show `text`."""
     data = {
         "source": {"name": name},
         "document": [text],
@@ -6246,7 +6263,7 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 
 def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    """Return a chunk whose event the host hands to its event emitter."""
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6264,7 +6281,7 @@ def file_citations(item: Mapping[str, Any]) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the file in a container that has this name."""
+    """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
         address for address in found if PurePosixPath(unquote(address)).name == name
@@ -6272,14 +6289,16 @@ def container_addresses(text: str, name: str) -> list[str]:
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and the notes of its card."""
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return what a reader gets who has seen the text with its own addresses."""
+    """Return the lines for a reader who has already got the text with its own
+    addresses.
+    """
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6297,10 +6316,10 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses that stand directly around it."""
+"""A Markdown link, with the parentheses directly around it."""
 
-# Every alternative begins with one plain character: `re` then passes over all others
-# three times as fast.
+# Every alternative begins with one plain character, so that `re` skips all others three
+# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -6311,11 +6330,11 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may go on as a link, or as what tells who searched."""
+"""The end of a text that may continue as a link or as a tracking parameter."""
 
 
 class HoldbackBuffer:
-    """A text whose end is held back while it may go on as something."""
+    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         """Hold back the end that matches `unfinished`."""
@@ -6323,7 +6342,7 @@ class HoldbackBuffer:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return what may be shown now."""
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -6331,23 +6350,23 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
-        """Return what was held back, when the text has ended."""
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_tracked_url(url: str) -> bool:
-    """Say whether an address is one that the model's search found."""
+    """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, whose links do not tell who searched."""
+    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
 def strip_tracking_place(text: str, place: int) -> int:
-    """Return where a place of `text` is once its links do not tell who searched."""
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -6362,11 +6381,11 @@ _Edit = tuple[int, int, str]
 class Citations:
     """Numbers the sources of one run.
 
-    Whoever feeds it the same events gets the same numbers.
+    The same events always give the same numbers.
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count on from the sources that the page has already, by their keys."""
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
@@ -6374,11 +6393,11 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What makes each numbered source the same, in the order of the numbers."""
+        """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text that it adds to what is shown."""
+        """Take an event; return the text to show for it."""
         match event:
             case Grew():
                 return self._grow(event)
@@ -6399,7 +6418,7 @@ class Citations:
         )
 
     def shown_text(self, ended: ItemEnded) -> str:
-        """Return the text of a message that has ended, as it is shown."""
+        """Return the text of a finished message as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
@@ -6409,7 +6428,7 @@ class Citations:
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
 
-        While a message goes on, those wait whose names are not known.
+        While a message is growing, sources without a known name wait.
         """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
@@ -6428,7 +6447,7 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text with numbers for its links to the pages of a search."""
+        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6437,7 +6456,7 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label that says something stays."""
+        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6478,7 +6497,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page has them, each once."""
+    """Return the keys of the host's sources as the page identifies them, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6490,7 +6509,7 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return what makes a source the same; nothing for what is no source."""
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6500,10 +6519,10 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first place that an annotation is about, and the one behind it.
+    """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is the last character by the documentation, the one behind it in
-    practice; a file's `index` is where it is cited.
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -6516,7 +6535,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with places of it replaced."""
+    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6525,10 +6544,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
+    """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
+    The message begins `before` characters after the beginning of the answer. Its links
+    have no tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6564,14 +6583,14 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantText:
-    """Text of an assistant's message, as the host gives it back."""
+    """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+    """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
     name: str
@@ -6581,7 +6600,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6593,11 +6612,11 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the stretches of a chat.
+    """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    System messages at the beginning are the instructions, in order; later ones stay in
+    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
+    content that the API does not accept.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -6611,7 +6630,7 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield what one message after the head holds, in order."""
+    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -6645,7 +6664,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -6676,7 +6695,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6699,14 +6718,14 @@ def _plain_text(content: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
+    """A user's message as the row holds it, and the id of the answer to it."""
 
     message: Mapping[str, Any]
     answer_id: str
 
     @property
     def words(self) -> str:
-        """What the user wrote."""
+        """The text that the user wrote."""
         content = self.message.get("content")
         return content if isinstance(content, str) else ""
 
@@ -6718,19 +6737,20 @@ def pair_messages(
 ) -> dict[int, Paired]:
     """Return the stored messages by their places in the chat.
 
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
+    `messages` are those of the chat's row, by id. The answer to the last one is being
+    written.
     """
     places = users_places(stretches)
     if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
+        places = places[:-1]  # the wish for another answer is not stored in the chat
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
+    # Matched from the end, because the host may have left out the oldest messages.
     return dict(zip(reversed(places), chain, strict=False))
 
 
 def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user stand."""
+    """Return the places of the user's messages."""
     return [
         place
         for place, stretch in enumerate(stretches)
@@ -6765,10 +6785,10 @@ _VERSION = 4
 class Record:
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -6786,16 +6806,16 @@ class Record:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
+    """Return a digest that tells whether a shown text was edited.
 
-    The host strips it.
+    White space around the text does not count, because the host strips it.
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
+    """Return the top-level key that holds the records of one message."""
     return f"{SEED_KEY}:{message_id}"
 
 
@@ -6809,15 +6829,14 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    """Say whether a top-level key of a chat holds records, of any writer."""
     return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
+    """Return every readable record of a chat's JSON, by id.
 
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
+    A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
@@ -6826,18 +6845,18 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
 
 
 def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
+    """Return the ids that the value of one key lists as dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
 
 
 def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
+    """Return the time of the oldest record in the value of one key; 0 if none."""
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
 def _invalidated(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
+    """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
@@ -6882,9 +6901,9 @@ def _wire(record: Record) -> dict[str, Any]:
 
 
 MAX_STORED_KB = 4096
-"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
 
-_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
@@ -6894,11 +6913,11 @@ Values = Mapping[str, Any]
 def prune(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
-    """Return the values to write anew beside that of the key `own`.
+    """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any nothing is known of them. Answers
-    that are still growing are left alone, because others write them. What remains has
-    at most `most` characters.
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -6914,7 +6933,7 @@ def prune(
 
 
 def stored_size(value: object) -> int:
-    """Return how many characters a value takes."""
+    """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
 
 
@@ -6936,7 +6955,7 @@ def _empty_value(value: Values) -> dict[str, Any]:
 
 
 def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -6972,7 +6991,7 @@ def _short_record(wire: Any) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item whose output, or the logs of whose code, is cut."""
+    """Return an item with a shorter output, or with shorter logs of its code."""
     if not isinstance(item, dict):
         return item
     short: Item = {}
@@ -6999,9 +7018,9 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the remark after which nothing is said or done in a run, if it is one.
+    """Return the commentary that is the last output of a run, if there is one.
 
-    The same holds for the turn that is the last of a run.
+    The same holds for the last response of a run.
     """
     if open_calls(output):
         return None
@@ -7014,9 +7033,9 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
 
 
 def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a turn with the texts that the host gives back of them.
+    """Return the items of a response with the texts that the host returns for them.
 
-    `turn` has the text shown of each; that of a remark it does not give back.
+    `turn` has the shown text of each item; the host does not return that of commentary.
     """
     closing = closing_commentary([item for item, _ in turn])
     return [
@@ -7033,9 +7052,9 @@ RECORD_ID = "kept_"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record to store, `value`, named by its id.
+    """A record to store, `value`, identified by its id.
 
-    `index` is the item of the run whose text it stands in front of, None the end.
+    `index` is the item of the run whose text follows the record, None for the end.
     """
 
     ulid: str
@@ -7045,24 +7064,24 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetails:
-    """The entries of a turn for the `reasoning_details` of its thought."""
+    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
 AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""What a view is told: of the run, or of what is kept of it."""
+"""The events of a view: those of the run, and those of its records."""
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
+"""The number of a chat part, and the position in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that is kept in the outputs of a chat's messages.
+    """Return all values that are stored in the outputs of a chat's messages.
 
-    The values are those of message keys, under keys that no message has.
+    They have the form of message keys' values, under keys that no message has.
     """
     items = (item for message in messages.values() for item in _output_of(message))
     return {
@@ -7074,9 +7093,9 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
 def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, those of a run together.
+    """Return the outputs of the branch that ends at `tip`, grouped by run.
 
-    `more` is a message that the host appends: the one that is to be written anew.
+    `more` is a message that the host appends: the answer that is written anew.
     """
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
@@ -7094,10 +7113,10 @@ def stored_outputs(
 def restore_from_outputs(
     stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return a chat with markers for what its `runs` keep.
+    """Return a chat with markers for the records in its `runs`.
 
-    From the end, because the host may have left out the oldest; a run that is not in
-    the chat as it is stored stays as it is.
+    Matched from the end, because the host may have left out the oldest messages. A run
+    that differs from the stored chat is not changed.
     """
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
@@ -7112,7 +7131,9 @@ def restore_from_outputs(
 def _merge_output(
     part: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which then no longer waits."""
+    """Return an answer with the markers of its run, which is then removed from the
+    list.
+    """
     answer: _Answer = [
         stretch for stretch in part if not isinstance(stretch, UserMessage)
     ]
@@ -7126,9 +7147,9 @@ def _merge_output(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another.
+    """Return the position of each message of a run; None if the answer is another one.
 
-    A remark, of which the host gives nothing back, stands behind what came before it.
+    Commentary, which the host does not return, is placed behind the item before it.
     """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
@@ -7147,7 +7168,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return where a text stands at `place` or behind it."""
+    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
         if isinstance(stretch, AssistantText):
@@ -7165,7 +7186,7 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
+    """Return the ids of the calls that are in both."""
     shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -7204,7 +7225,7 @@ def _output_of(message: object) -> list[Item]:
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
@@ -7222,7 +7243,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, for callers over plain HTTP.
+# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -7230,13 +7251,13 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
-    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone; one with which the
-    run ends is the answer, and is said again as such.
+    Open calls are for the client; they come at the end. Commentary is shown as
+    reasoning, so that the text is only the answer. If a run ends with commentary, it is
+    repeated as the answer.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self._head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -7251,7 +7272,7 @@ class ChunkRenderer:
         self._remarks: dict[int, Item] = {}
 
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemStarted() if is_commentary(event.item):
                 self._remarks[event.index] = event.item
@@ -7338,7 +7359,7 @@ class ChunkRenderer:
 
 
 def chat_image(item: Item) -> dict[str, Any]:
-    """Return a picture in the form that clients of Chat Completions know."""
+    """Return a picture in the form of Chat Completions."""
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
@@ -7352,7 +7373,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
+    """Return Chat Completions' word for the ending of an answer."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -7366,7 +7387,8 @@ def completion(
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
-    What arrived before a failure is in it; when nothing did, the error stands alone.
+    Text that arrived before a failure is included; without any, there is only the
+    error.
     """
     failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
     error = error_chunk(ended.ending.sentence) if failed else {}
@@ -7389,10 +7411,9 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, its messages apart by a blank line.
+    """Return the text of an answer, with a blank line between its messages.
 
-    Remarks in passing are no part of it, unless the run ends with one or nothing else
-    is said.
+    Commentary is not part of it, unless the run ends with it or has no other text.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
@@ -7429,7 +7450,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return what was thought and remarked on the way to the answer."""
+    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -7441,19 +7462,19 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that were left to the caller."""
+    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
-# ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
+# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
+    """Return a call in the host's form; the text of a custom call is an argument.
 
-    A call without a status the host would leave out of the next turn (misc.py:389).
+    The host would leave a call without a status out of the next turn.
     """
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
@@ -7474,13 +7495,13 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def broken_off_host_item(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
+    """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
 def begun_host_item(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -7494,7 +7515,7 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -7505,7 +7526,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -7516,7 +7537,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7546,37 +7567,37 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
+    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
+        """Return the event of a new item at the last place."""
         self.items.append(item)
         return _native("output_item.added", len(self.items) - 1, item=item)
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
@@ -7592,23 +7613,23 @@ class OpenCalls:
     """Closes the cards of one run's calls."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that the cards are among."""
+        """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
 
     def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at a place."""
+        """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
         yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield an end for the calls that a broken answer left open."""
+        """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
             yield from self._shown.add(broken_off_host_item(call_id))
@@ -7619,7 +7640,7 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts into one message's output what is kept of it."""
+    """Puts records into one message's output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
@@ -7630,14 +7651,14 @@ class RecordItems:
     def render(
         self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
+        """Yield the events that store a record; `places` are those of the items."""
         if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
+        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -7650,7 +7671,7 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
+        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -7660,14 +7681,14 @@ class RecordItems:
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-# ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
 
 
 class Commentary:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
     def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
+        """Take the list of items, and the numbering of sources."""
         self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
@@ -7679,7 +7700,7 @@ class Commentary:
     def render(
         self, event: ItemStarted | Grew | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemStarted():
                 self.indexes[event.index] = len(self._shown.items)
@@ -7691,7 +7712,7 @@ class Commentary:
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
+        """Yield text that was held back, and commentary that is the answer."""
         for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
@@ -7701,10 +7722,11 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
+        """Yield the growth, and the whole text each time it has doubled.
 
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
         """
         if not text:
             return
@@ -7717,7 +7739,7 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
+        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7735,7 +7757,7 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
+        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7755,7 +7777,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's own words.
+# ==== owui_chat.code: Code that the API ran, in the host's form.
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -7768,9 +7790,10 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and what it printed as the host's own item.
+    """Return code and its output as the host's own item.
 
-    The host runs only code with `attributes` (middleware.py:6133).
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
     """
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
@@ -7785,10 +7808,11 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with what it printed in a block below.
+    """Return code as the page draws it, with its output in a block below.
 
-    The page draws the code between two fences, and of the host's `output` nothing
-    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
     """
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
@@ -7796,9 +7820,9 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host put there for kept code.
+    """Return `text` without the part that the host inserted for stored code.
 
-    None where it put nothing: somebody has deleted the card.
+    None if there is no such part: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
@@ -7817,11 +7841,11 @@ class ImageHostItem:
     """Shows one picture."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the pictures that this one joins."""
+        """Take the list of items."""
         self._shown = shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the picture is to the host."""
+        """Yield the chunks for an event of the picture."""
         match event:
             case ItemStarted():
                 yield status_chunk("Drawing a picture")
@@ -7843,7 +7867,7 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws, and that no later turn is given."""
+        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7853,8 +7877,8 @@ class ImageHostItem:
 def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
-    Where a message has several the page would show the last one alone, although the
-    host adds them up.
+    If a message has several, the page would show only the last one, although the host
+    stores all of them.
     """
     files = card.get("files")
     if not files:
@@ -7866,9 +7890,10 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that puts files on the page alone.
+    """Return the chunk that shows files on the page only.
 
-    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    It has no choice: otherwise the host would send the pictures to the page twice
+    (docs/reference/open-webui.md, "What a pipe yields").
     """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
@@ -7888,16 +7913,16 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class CodeHostItem:
-    """Shows one piece of code, what it printed and the pictures it made."""
+    """Shows one piece of code, its output and its pictures."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the code is to the host."""
+        """Yield the chunks for an event of the code."""
         match event:
             case ItemStarted():
                 card = {
@@ -7919,10 +7944,10 @@ class CodeHostItem:
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an item that nobody sees where code would be the last of a run.
+    """Yield an invisible item if code would be the last item of a run.
 
-    In its older mode of tools the host takes such code for a request to run it, and
-    calls the pipe again, up to five times (utils/middleware.py:6117).
+    In its older mode of tools the host would take the code for a request to run it, and
+    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
     """
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
@@ -7935,12 +7960,12 @@ class SearchHostItem:
     """Shows one search."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
+        """Yield the chunks for an event of the search."""
         match event:
             case ItemStarted():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
@@ -7956,7 +7981,9 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
+    """Return a search without its results: the host would store them, and nobody reads
+    them.
+    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7974,12 +8001,12 @@ class McpCallHostItem:
     """Shows one call of a remote server."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the call is to the host."""
+        """Yield the chunks for an event of the call."""
         match event:
             case ItemStarted():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
@@ -8001,14 +8028,14 @@ class McpCallHostItem:
 
 
 class McpListHostItem:
-    """Shows that a server was asked for its tools, in a line."""
+    """Shows in a status line that a server was asked for its tools."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take nothing: a line joins no items."""
+        """Take the list of items, which a status line does not need."""
         del shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield a line when the server has answered, or has not."""
+        """Yield a status line when the server has answered or failed."""
         if isinstance(event, ItemEnded):
             yield status_chunk(_list_sentence(event.item))
 
@@ -8028,12 +8055,12 @@ def _list_sentence(item: Item) -> str:
 class HostedItem(Protocol):
     """Shows one item.
 
-    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
-    that came first.
+    It gets the item's own events, from its start to its end, and the end of the run if
+    that comes first.
     """
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event is to the host."""
+        """Yield the chunks for an event."""
 
 
 HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
@@ -8044,14 +8071,14 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
     "code_interpreter_call": CodeHostItem,
     "image_generation_call": ImageHostItem,
 }
-"""By the type of the item; what has no card is not shown."""
+"""Cards by the type of the item; an item without a card is not shown."""
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events.
+# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
 def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the line, without what nobody told."""
+    """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -8074,7 +8101,7 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
+    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -8091,10 +8118,10 @@ class NativeRenderer:
         *,
         closes: bool = True,
     ) -> None:
-        """Take `now`, in seconds, for the time that a thought took.
+        """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page has already; `closes` says
-        whether a last line tells what the run took.
+        `known` are the keys of the sources that the page already has. `closes` says
+        whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
@@ -8116,14 +8143,14 @@ class NativeRenderer:
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in a place that was shown before."""
+        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, behind a remark that ended, or
-        alone at the run's end.
+        `marker` comes before the growing text, after commentary that ended, or alone at
+        the end of the run.
         """
         match event:
             case ItemStarted() if _is_shown(event.item):
@@ -8147,10 +8174,7 @@ class NativeRenderer:
     def _hosted(
         self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
+        """Yield what the card of a hosted item, or of commentary, makes of an event."""
         begins = isinstance(event, ItemStarted) and is_commentary(event.item)
         if not isinstance(event, Pictured) and (
             begins or event.index in self._remarks.indexes
@@ -8169,7 +8193,7 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield what is no part of the run's items."""
+        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -8225,10 +8249,9 @@ class NativeRenderer:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: Grew) -> str:
-        """Return the blank line between two parts of a thought.
+        """Return the blank line between two parts of a summary.
 
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
+        The page joins the parts of a summary, so all parts are shown as one.
         """
         before = self._parts.get(event.index, event.part)
         self._parts[event.index] = event.part
@@ -8258,7 +8281,7 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card of its own for an item."""
+    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -8282,8 +8305,9 @@ _TURN = "openai_responses.turn"
 class DetailItem:
     """An item as it is sent again.
 
-    `shown` is the text that the host has of it, or its length where the item, a
-    message, goes without its own; nothing for what has no text there.
+    `shown` is the text that the host has for it, or the length of that text if the
+    item, a message, is stored without its own text. It is empty for an item without
+    text.
     """
 
     item: Item
@@ -8292,7 +8316,7 @@ class DetailItem:
 
 @dataclass(frozen=True, slots=True)
 class DetailTurn:
-    """A turn as it came back, with what was noted of it."""
+    """A response as it came back, with its notes."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8305,9 +8329,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a turn, from its items with the text shown of each.
+    """Return the entries of a response, from its items and the text shown for each.
 
-    `name` tells the turn from others of its message.
+    `name` distinguishes the response from others of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -8322,7 +8346,7 @@ def write_details(
 
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
-    """Return the turns that a message of the host carries, in their order."""
+    """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
@@ -8344,9 +8368,9 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message holds one text, and the host will give back just that.
+    """Say whether a message has one text that the host will return unchanged.
 
-    It strips the ends of texts.
+    The host strips the ends of texts.
     """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
@@ -8354,7 +8378,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is one of ours, and whole."""
+    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -8389,14 +8413,14 @@ def _carried(entry: Item) -> DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for what they carry, and what those name."""
+    """Return the messages with markers for their entries, and the records by id."""
     reading = _Reading()
     return reading.marked(messages), reading.records
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
+    """Items of a response up to a message with shown text, or up to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8407,14 +8431,14 @@ class _Stretch:
 
 
 class _Reading:
-    """Puts the markers into the messages of one chat."""
+    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text stand at the end of their run."""
+        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -8425,7 +8449,7 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for what belongs to calls: those come before it."""
+        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -8433,7 +8457,7 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message, each of its texts behind the marker of its items."""
+        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         stretches = [one for turn in turns for one in _stretches_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", stretches)
@@ -8470,9 +8494,9 @@ def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
 
 
 def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
+    """Return the text of each shown message; the host joins them with a line feed.
 
-    A text that a person changed so that the places do not fit stays whole.
+    If a person changed the text so that the places do not fit, it stays in one piece.
     """
     lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
     texts, rest = list[str](), content
@@ -8489,7 +8513,7 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text where another one is shown, unless it was edited."""
+    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -8499,7 +8523,7 @@ def _own_text(carried: DetailItem, text: str) -> str:
 
 
 def stored_item(event: ItemEnded) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
+    """Return what is stored of an item; of a stored picture only its file's id."""
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
@@ -8519,7 +8543,7 @@ def is_stored_image(item: Mapping[str, Any]) -> bool:
 def stored_image_ids(
     stretches: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
-    """Return the ids of the stored pictures that the answers of a chat name."""
+    """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
@@ -8536,9 +8560,9 @@ def stored_image_ids(
 def restore_images(
     records: Mapping[str, Record], pictures: Mapping[str, str]
 ) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by their ids.
+    """Return records with the stored pictures in them, as base64 by id.
 
-    A picture that nobody may read any more is left out.
+    A picture that the user may no longer read is left out.
     """
     filled = {
         ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))
@@ -8563,20 +8587,20 @@ def _fill_images(
             yield {**kept, "result": pictures[item["stored"]]}
 
 
-# ==== owui_chat.storage.recorder: What of a run is recorded, and where its marker stands.
+# ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part whose text is the one that follows the marker."""
+"""A part without text; its text is the one behind the marker."""
 
 _EARLIER = -1
-"""The index of items of earlier rounds, in front of all others."""
+"""The index of items of earlier rounds, which come before all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordScope:
-    """What every record of one message has in common.
+    """The common fields of all records of one message.
 
-    `cites` says that texts may be shown otherwise than the model wrote them.
+    `cites` says that texts may be shown differently from what the model wrote.
     """
 
     model: str
@@ -8587,7 +8611,7 @@ class RecordScope:
 
 
 class Keeping:
-    """Collects the records of one message while its run goes on."""
+    """Collects the records of one message during its run."""
 
     def __init__(
         self,
@@ -8596,10 +8620,10 @@ class Keeping:
         pending: Iterable[Item] = (),
         known: Iterable[str] = (),
     ) -> None:
-        """Begin with what earlier rounds of the run left `pending`.
+        """Begin with the items that earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a record when one is made; `known`
-        are the keys of the sources that the page has already.
+        `new_record` gives the id and the time of a new record. `known` are the keys of
+        the sources that the page already has.
         """
         self._citations = Citations(known)
         self._pending = [(_EARLIER, item) for item in pending]
@@ -8613,7 +8637,7 @@ class Keeping:
 
     @property
     def pending(self) -> list[Item]:
-        """What still waits for its marker, in the order of the wire."""
+        """The items that still wait for a marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
     @property
@@ -8622,11 +8646,12 @@ class Keeping:
         return self._citations.keys
 
     def feed(self, event: RunEvent) -> Record | None:
-        """Take an event; return a record that has to be written before it is shown.
+        """Take an event; return a record that must be written before the event is
+        shown.
 
-        The record of a message comes with the first growth of its text, and again,
-        changed, with its end when only the end told what has to be kept; that of a
-        remark comes with its end.
+        The record of a message comes with the first growth of its text. It comes again,
+        changed, at the end of the message if only the end told what to store. The
+        record of commentary comes at its end.
         """
         self._citations.feed(event)
         match event:
@@ -8647,7 +8672,7 @@ class Keeping:
         return None
 
     def closing(self, output: Sequence[Item]) -> Record | None:
-        """Return the record of the remark with which a run ended, if it did.
+        """Return the record of the commentary with which a run ended, if it did.
 
         The chat shows its text as the answer.
         """
@@ -8659,15 +8684,15 @@ class Keeping:
         return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
     def rest(self) -> Record | None:
-        """Return a record of what no text followed, at the run's end."""
+        """Return a record of the items that no text followed, at the end of the run."""
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         return self._record(()) if self._pending else None
 
     def _wait(self, index: int, item: Item) -> None:
-        """Take an item to its place: parallel calls may end in another order."""
+        """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
-            # What a remote server said the chat gives back: its card has it.
+            # The chat returns what a remote server said: its card has it.
             told = [one for one in replay_items(item) if not is_call_output(one)]
             self._pending += [(index, one) for one in told]
             self._pending.sort(key=itemgetter(0))
@@ -8682,7 +8707,7 @@ class Keeping:
         is_marked = self._author.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
             return None
-        # Without a phase the text itself is all there is to know of the message.
+        # Without a phase, the text is everything that a message has.
         plain = self._pending and not item.get("phase")
         stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
         record = self._record(() if plain else (stub,))
@@ -8690,7 +8715,7 @@ class Keeping:
         return record
 
     def _amend(self, ended: ItemEnded, shown: str) -> Record | None:
-        """Return the record of an ended message, if it is not what was written."""
+        """Return the record of a finished message, if it differs from the written."""
         record = self._records.pop(ended.index, None)
         if record is None:
             return None
@@ -8705,7 +8730,7 @@ class Keeping:
         return None if payload == record.payload else replace(record, payload=payload)
 
     def _remark(self, ended: ItemEnded) -> Record | None:
-        """Return the record of a remark, whose text the host does not give back."""
+        """Return the record of commentary, whose text the host does not return."""
         if not message_text(ended.item).strip():
             return None
         self._after_message = True
@@ -8724,10 +8749,10 @@ class Keeping:
 
 
 def _without_shown_text(item: Item) -> Item:
-    """Return a message as it is kept: without its text where the chat gives it back.
+    """Return a message as it is stored: without its text, if the chat returns it.
 
-    The host strips the ends of texts, and knows nothing of refusals or of several
-    parts; such a message is kept whole.
+    The host strips the ends of texts and does not know refusals or several parts; such
+    a message is stored whole.
     """
     kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
     text, content = message_text(item), kept.get("content")
@@ -8739,14 +8764,14 @@ def _without_shown_text(item: Item) -> Item:
 
 
 class Carrying:
-    """Collects the items of one turn after another."""
+    """Collects the items of one response after the other."""
 
     def __init__(
         self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
     ) -> None:
-        """Take who makes the items, and names that tell turns apart.
+        """Take the origin of the items, and names that distinguish responses.
 
-        `known` are the keys of the sources that the page has already.
+        `known` are the keys of the sources that the page already has.
         """
         self._origin = origin
         self._new_name = new_name
@@ -8754,7 +8779,7 @@ class Carrying:
         self._items: dict[int, tuple[Item, str]] = {}
 
     def feed(self, event: RunEvent) -> TurnDetails | None:
-        """Take an event; return what the turn that it ends came to."""
+        """Take an event; at the end of a response return its entries."""
         self._citations.feed(event)
         match event:
             case ItemEnded():
@@ -8770,7 +8795,7 @@ class Carrying:
         return None
 
 
-# ==== owui_chat.input.attachments: Images and files that people or tools attached, as input parts.
+# ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -8778,14 +8803,14 @@ _SIGNATURES = (
     (b"GIF8", "image/gif"),
 )
 _HEAD = 24
-"""Characters of base64 that hold every signature."""
+"""The number of base64 characters that contain every signature."""
 
 _GIF_FRAME = b"\x00\x21\xf9\x04"
-"""What stands in front of each frame of a GIF that has several."""
+"""The bytes before each frame of an animated GIF."""
 
 
 def image_type(content: bytes) -> str:
-    """Return the media type of a picture, or nothing for one that nobody reads."""
+    """Return the media type of a picture; empty if the API cannot read it."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     for signature, kind in _SIGNATURES:
@@ -8795,15 +8820,15 @@ def image_type(content: bytes) -> str:
 
 
 def image_data_url(content: bytes) -> str:
-    """Return a picture as an address that holds it; nothing if nobody reads it."""
+    """Return a picture as a data URL; empty if the API cannot read it."""
     kind = image_type(content)
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
 
 def readable_url(url: str) -> str:
-    """Return the address of a picture, labelled as what it is; nothing if unreadable.
+    """Return the address of a picture with its real type; empty if unreadable.
 
-    A picture on the web is the API's to fetch.
+    The API itself fetches pictures from the web.
     """
     if url.startswith(("https://", "http://")):
         return url
@@ -8818,7 +8843,7 @@ def image_part(url: str, detail: str) -> Item:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; of a GIF all of it is read."""
+    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
@@ -8855,9 +8880,10 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads; else nothing.
+    """Return the media type of a document that the API reads, else an empty text.
 
-    The name comes first: what a browser declares differs from system to system.
+    The name counts first, because the type that browsers declare differs between
+    systems.
     """
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
@@ -8887,7 +8913,7 @@ _LARGEST_INPUT = 512_000_000
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file at a message, as the host notes it there."""
+    """A file of a message, as the host stores it there."""
 
     file_id: str
     name: str
@@ -8900,10 +8926,10 @@ def attachments_by_place(
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, list[Attachment]]:
-    """Return what was attached to the user's messages, by their places in the chat.
+    """Return the attachments of the user's messages, by their places in the chat.
 
-    `messages` are those of the chat's row, by id. A chat without a row tells the
-    files of its last message apart from all others; these stand at the first one.
+    `messages` are those of the chat's row, by id. A chat without a row tells only which
+    files belong to its last message; all others are placed at the first message.
     """
     if not messages:
         return _without_row(users_places(stretches), metadata)
@@ -8912,7 +8938,7 @@ def attachments_by_place(
 
 
 def read_attachments(files: object) -> list[Attachment]:
-    """Return the files that came with a message; knowledge is the host's own."""
+    """Return the files of a message; files of knowledge bases belong to the host."""
     rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
@@ -8925,7 +8951,7 @@ def read_attachments(files: object) -> list[Attachment]:
 
 
 def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
-    """Return a message with `parts` in front, where later changes do not reach them."""
+    """Return a message with `parts` first, where later changes do not reach them."""
     content = [*parts, *content_parts(said.item.get("content"))]
     return UserMessage({**said.item, "content": content})
 
@@ -8933,9 +8959,10 @@ def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
 def resolve_images(
     stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
 ) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture of a message.
+    """Return a chat in which the API can read every picture.
 
-    Raises InvalidRequest for one that it cannot, by its name, in the message asked.
+    Raises InvalidRequest, with the file's name, for an unreadable one in the current
+    message.
     """
     asked = question_index(stretches)
     return [
@@ -8949,12 +8976,12 @@ def resolve_images(
 
 
 def question_index(stretches: Sequence[ChatPart]) -> int:
-    """Return the place of the last message of the user."""
+    """Return the place of the user's last message."""
     return max(users_places(stretches), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
-    """Return a part, or the sentence that stands for it in an earlier message."""
+    """Return a part, or the note that replaces it in an earlier message."""
     if not isinstance(found, str):
         return found
     if is_asked:
@@ -8963,7 +8990,7 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
 
 
 def check_input_size(items: Sequence[Item]) -> None:
-    """Raise InvalidRequest for more pictures or bytes than one request may hold."""
+    """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
     pictures = sum(item_type(part) == "input_image" for part in parts)
@@ -9034,7 +9061,7 @@ def _with_readable(
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API reads, or why it does not."""
+    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := readable_url(url):
         return image_part(readable, part["detail"])
@@ -9045,17 +9072,18 @@ def _readable_part(part: Item, name: str) -> Item | str:
 _MADE_UP = "Here are the images from the tool results above. Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
-"""What the model gets for a picture of a tool that the API would refuse."""
+"""Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(
     stretches: Sequence[ChatPart], messages: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat without the made-up messages, their pictures at their outputs.
+    """Return a chat with the pictures of tools at their outputs again.
 
-    `messages` are those of the chat's row, by id: they tell how many belong to each
-    output of ours. Of the host's, whose round goes on before it is stored, the last
-    one has them all.
+    The messages that the host made for them are removed. `messages` are those of the
+    chat's row, by id; they tell how many pictures belong to each output of ours. The
+    host's own tool rounds are not stored yet, so there the last output gets all
+    pictures.
     """
     result: list[ChatPart] = []
     counts = _counts(messages)
@@ -9076,12 +9104,12 @@ def tool_image(url: str) -> Item:
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
-    """Return the output of a tool: a text, with pictures behind it if there are any."""
+    """Return the output of a tool: a text, followed by pictures if there are any."""
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
 def _made_up_urls(stretch: ChatPart) -> list[str]:
-    """Return the pictures of a made-up message; of any other none."""
+    """Return the pictures of a message that the host made; empty for any other."""
     if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
         return []
     first, *rest = content_parts(stretch.item.get("content")) or [{}]
@@ -9115,7 +9143,7 @@ def _assign_images(
 
 
 def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many pictures the chat stores with each output of ours."""
+    """Return the number of pictures that the chat stores with each output of ours."""
     items = [item for message in messages.values() for item in _output_items(message)]
     return {
         str(item.get("call_id")): len(_images(item))
@@ -9133,7 +9161,7 @@ def _images(item: Item) -> list[Item]:
     return [part for part in parts if part.get("type") == "input_image"]
 
 
-# ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
+# ==== owui_chat.input.directive_words: The words of Open WebUI's page for two wishes, in each of its languages.
 
 DETAILED = """
 03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
@@ -9156,24 +9184,24 @@ f59e1a9e f7c9fea5 fd7fb473
 """
 
 
-# ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for an answer that is given anew.
+# ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for a new version of an answer.
 
 DIGITS = 8
 
 
 def words_digest(words: str) -> str:
-    """Return what stands in the table for words of the page."""
+    """Return the key of the table for words of the page."""
     return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
 def take_directive(
     stretches: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the verbosity that was wished for.
+    """Return the chat up to its question, and the requested verbosity.
 
-    Without such a wish the chat stays as it is, and the verbosity is empty. `is_guided`
-    says that the host told of a wish; an older one does not, but puts it right behind
-    the question. A wish in a person's own words is left to the model.
+    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
+    that the host announced a wish; an older host does not, but puts the wish directly
+    behind the question. A wish in a person's own words is left to the model.
     """
     users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
@@ -9188,7 +9216,7 @@ def _is_asked(stretch: ChatPart) -> bool:
 
 
 def _requested_directive(stretch: ChatPart) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
+    """Return the verbosity that a message with the page's words asks for."""
     digest = words_digest(
         message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
     )
@@ -9208,9 +9236,9 @@ _BLOCK = re.compile(
 
 
 def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; one that is not closed is only text."""
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
-        return text  # and below only what lies before the last end is read, once
+        return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
 
@@ -9224,9 +9252,9 @@ def build_input(
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    Not `with_tools`, the runs that are over leave out what tools did in them. The
-    result is valid by construction: calls and outputs in pairs, reasoning only with
-    its encrypted content and only in front of what it led to.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
@@ -9239,7 +9267,7 @@ def build_input(
         else:
             run.append(stretch)
     items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: only now, or it would part reasoning from text.
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
         for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
@@ -9247,7 +9275,7 @@ def build_input(
 
 
 def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for what a tool returned; its call is one of `before`."""
+    """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
     kind = next(map(item_type, calls), "function_call")
@@ -9255,7 +9283,7 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, put together from the host's and the kept."""
+    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -9291,7 +9319,9 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Take out of the text what the host has there of `code`, if it has."""
+        """Remove from the text what the host inserted for `code`; say whether it was
+        there.
+        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -9301,7 +9331,7 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in their order."""
+        """Return the items of the run in order."""
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
@@ -9315,7 +9345,7 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its kept bytes, after what was kept in front of it."""
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -9325,7 +9355,7 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return what a marker names, then the text behind it."""
+        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -9338,10 +9368,10 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry: nobody there could read it.
+        """Remove items that nobody at this request's server could read.
 
-        A call whose card is gone stays for now: it tells which reasoning has to leave
-        with it.
+        A call whose card was deleted stays for now, because it tells which reasoning
+        must be removed with it.
         """
         if not items:
             return []
@@ -9355,7 +9385,7 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call of which only the host knows."""
+    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -9372,17 +9402,17 @@ def _split(
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is a remark whose text the host does not give back."""
+    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message of the model, in its own bytes unless a person edited it."""
+    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -9390,7 +9420,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # then no place in it is where it was
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 
@@ -9399,31 +9429,33 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
-# ==== owui_chat.input.prefix: What was sent in front of and around earlier messages, sent again unchanged.
+# ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
 
 _MOST_CHARACTERS = 200_000
-"""What is kept of one message; a chat's row is read and written whole."""
+"""The most that is stored of one message; a chat's row is read and written whole."""
 
 _Text = str | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class InjectedContext:
-    """The texts of a message as it was sent; the one with the words, cut around them.
+    """The texts of a message as it was sent; the user's words are cut out of one of
+    them.
 
-    `words` is their digest: edited ones are sent afresh.
+    `words` is the digest of the user's words. If they were edited, the message is sent
+    as the host has it.
     """
 
     words: str
     texts: tuple[_Text, ...]
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is stored."""
+        """Return the stored form."""
         return {"words": self.words, "texts": list(self.texts)}
 
 
 def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
-    """Return what stands around `words`; None: nothing, too much, or other words."""
+    """Return the text around `words`; None if none, too much, or other words."""
     texts: list[_Text] = [
         part["text"] for part in _said_parts(said) if _is_input_text(part)
     ]
@@ -9443,7 +9475,7 @@ def find_injected_context(said: UserMessage, words: str) -> InjectedContext | No
 def apply_injected_context(
     said: UserMessage, words: str, kept: InjectedContext | None
 ) -> UserMessage:
-    """Return a message as it was sent, unless its words are no longer those."""
+    """Return a message as it was sent, unless its words have changed."""
     if kept is None or kept.words != text_digest(words):
         return said
     parts = _said_parts(said)
@@ -9456,7 +9488,7 @@ def apply_injected_context(
 
 
 def read_injected_context(wire: object) -> InjectedContext | None:
-    """Return what `wire` says; None where it says nothing that can be read."""
+    """Return the content of `wire`; None if it cannot be read."""
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
@@ -9471,7 +9503,7 @@ def _read_text(row: object) -> _Text:
 
 
 def _fits(size: int) -> bool:
-    """Say whether there is something, and not too much of it."""
+    """Say whether there is any text, and not too much."""
     return 0 < size <= _MOST_CHARACTERS
 
 
@@ -9488,10 +9520,10 @@ _SENT_KEY = "sent"
 
 @dataclass(frozen=True, slots=True)
 class SentContext:
-    """What one run sent beside the chat.
+    """What one run sent in addition to the chat.
 
-    `instructions` belong to the first run that kept some; later ones keep the lines
-    that were `new` against what had been told, and those that were `gone`.
+    `instructions` belong to the first run that stored some. Later runs store the lines
+    that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
     injected: InjectedContext | None = None
@@ -9500,7 +9532,7 @@ class SentContext:
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is stored: only what there is."""
+        """Return the stored form, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -9516,7 +9548,7 @@ _NOTHING = SentContext()
 def add_sent_context(
     value: Mapping[str, Any], sent: SentContext | None
 ) -> dict[str, Any]:
-    """Return the value of a message's key with what its run sent."""
+    """Return the value of a message's key, with what its run sent."""
     wire = sent.wire() if sent else None
     return {**value, _SENT_KEY: wire} if wire else dict(value)
 
@@ -9528,7 +9560,7 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     for key, value in chat.items():
         wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
         if key.startswith(prefix) and isinstance(wire, Mapping):
-            # In an answer's own output the key is not that of the message.
+            # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             found[owner] = _read_context(wire)
     return found
@@ -9540,9 +9572,9 @@ def capture_sent_context(
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the message that is asked, the last of `pairs`.
+    """Return what is sent with the current message, the last of `pairs`.
 
-    `instructions` are None where they may change from turn to turn.
+    `instructions` are None if they may change from turn to turn.
     """
     place = max(pairs)
     asked = stretches[place]
@@ -9564,7 +9596,7 @@ def capture_sent_context(
 def first_instructions(
     pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> str | None:
-    """Return the instructions as first given in this branch of the chat."""
+    """Return the first instructions in this branch of the chat."""
     found = (one.instructions for one in _in_order(pairs, sent))
     return next((one for one in found if one is not None), None)
 
@@ -9574,7 +9606,7 @@ def apply_sent_context(
     pairs: Mapping[int, Paired],
     sent: Mapping[str, SentContext],
 ) -> list[ChatPart]:
-    """Return a chat with what was around the messages when they were sent."""
+    """Return a chat with the texts around its messages as they were sent."""
     result: list[ChatPart] = []
     for place, stretch in enumerate(stretches):
         if place in pairs and isinstance(stretch, UserMessage):
@@ -9590,7 +9622,7 @@ def apply_sent_context(
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
-    """Return the message that tells of changed instructions, if they did."""
+    """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
@@ -9605,7 +9637,7 @@ def _news(sent: SentContext) -> list[ChatPart]:
 def _told_lines(
     pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> list[str]:
-    """Return the lines that hold after all that was told, in their order."""
+    """Return the lines that are valid after all announced changes, in order."""
     told = _lines(first_instructions(pairs, sent) or "")
     for one in _in_order(pairs, sent):
         told = [line for line in told if line not in one.gone]
@@ -9801,7 +9833,7 @@ class AnswerValves(BaseModel):
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
-        """Take the words of the seed: both stood for the user."""
+        """Accept two older words; both mean `user`."""
         return "user" if value in ("id", "email") else value
 
     def remembers_reasoning(self) -> bool:
@@ -10004,7 +10036,7 @@ class NetworkValves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        """Take a text or a number and bring it into 0 to 5, as the seed does."""
+        """Accept a text or a number, and limit it to 0 to 5."""
         return clamp(value, 0, 5, 1)
 
     @field_validator(
@@ -10012,7 +10044,7 @@ class NetworkValves(BaseModel):
     )
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
-        """Take a text or a number and bring it into 30 to 900, as the seed does."""
+        """Accept a text or a number, and limit it to 30 to 900."""
         return clamp(value, 30, 900, 300)
 
 
@@ -10129,7 +10161,7 @@ class UserValves(BaseModel):
     )
 
 
-# ==== owui_manifold.config: What the valves come to for one call.
+# ==== owui_manifold.config: The settings of one call, derived from the valves.
 
 
 @dataclass(frozen=True, slots=True)
@@ -10375,7 +10407,7 @@ def _inherit(user: str, administrator: str | None) -> str | None:
     return administrator if user == "inherit" else user
 
 
-# ==== owui_manifold.log: Lines in the server's log, without secrets, the newest of each run kept to be shown.
+# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
@@ -10391,7 +10423,7 @@ _KEPT_LINES = 2000
 
 
 class LogLine(NamedTuple):
-    """One line of a run: when it was written, how grave it is, what it says."""
+    """One line of a run: its time, its level, its text."""
 
     seconds: int
     level: str
@@ -10404,7 +10436,7 @@ class LogLine(NamedTuple):
 
 
 class RunLog:
-    """The log of one run, for whoever works for it; also from other threads."""
+    """The log of one run; can be used from other threads."""
 
     def __init__(
         self,
@@ -10413,7 +10445,7 @@ class RunLog:
         run_id: str,
         now: Callable[[], int] = unix_seconds,
     ) -> None:
-        """Begin empty; the server's log gets what reaches `threshold`."""
+        """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
         self._threshold = _level_number(threshold)
         self._secrets = tuple(secrets)
@@ -10422,9 +10454,10 @@ class RunLog:
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
+        """Keep `text` as one line; also write it, with the run's id, if its level is
+        enough.
 
-        A level that is not known counts as INFO.
+        An unknown level counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
@@ -10434,11 +10467,11 @@ class RunLog:
             _write(known, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has a valve of its own."""
+        """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
     def lines(self) -> list[LogLine]:
-        """Return the newest lines, the oldest of them first."""
+        """Return the newest lines, oldest first."""
         with self._lock:
             return list(self._lines)
 
@@ -10454,9 +10487,9 @@ def _level_number(name: str) -> int:
 def _write(level: str, line: str) -> None:
     """Hand `line` to the handlers of the server.
 
-    The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
-    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
+    The logger's level belongs to the server and to other copies of the pipe, so it is
+    not changed: the record goes to the handlers directly. Those of Open WebUI drop
+    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
     """
     number = max(_LEVELS[level], logging.INFO)
     text = line if _LEVELS[level] == number else f"{level} {line}"
@@ -10502,7 +10535,7 @@ def known_sources(
 ) -> Sequence[str]:
     """Return the keys of the sources that the page has of a message already.
 
-    Those that the host retrieved come first (utils/middleware.py:2970).
+    Sources that the host retrieved come first.
     """
     before = load_round(state, message_id)
     return before.cited if before else source_keys(metadata.get("sources") or ())
@@ -10522,14 +10555,14 @@ def continue_input(
     )
 
 
-# ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
+# ==== owui_manifold.context: One call of the pipe: who asks, what the host passes, and whose key is used.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class HostContext:
-    """What the host gave the pipe beside the chat, for those who run its tools."""
+    """What the host passes beside the chat, for the tools that are run."""
 
     tools: Mapping[str, Mapping[str, Any]]
     request: Any
@@ -10540,16 +10573,15 @@ class HostContext:
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
-"""Chat ids that name no row: temporary chats, in both spellings, and channels."""
+"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What one call of the pipe is about.
+    """Who asks, and for which chat and message.
 
-    `host_model` is the host's id of the model, `{function id}.{model}`; `task` the
-    name of a small job of the host, or empty; `is_admin` whether an administrator
-    asks.
+    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
+    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
     """
 
     host_model: str
@@ -10564,8 +10596,8 @@ class Caller:
     def model(self) -> str:
         """The model as the administrator listed it.
 
-        Everything in front of the first dot is the id of the function, which the
-        administrator chose freely.
+        The part before the first dot is the id of the function, which the administrator
+        chose.
         """
         return self.host_model.split(".", 1)[-1]
 
@@ -10573,8 +10605,9 @@ class Caller:
     def host_reads(self) -> bool:
         """Whether Open WebUI itself reads and stores the answer.
 
-        True exactly when the request has both ids (utils/middleware.py:3028); a
-        session id only decides who can answer a dialog.
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
         """
         return bool(self.chat_id and self.message_id)
 
@@ -10610,10 +10643,10 @@ def read_caller(
 
 @dataclass(frozen=True, slots=True)
 class PipeCall:
-    """One call of the pipe: what the host passes, and where to write lines.
+    """One call of the pipe: what the host passes, and where log lines go.
 
-    `state` is the state of the host's request; `lessons` and `threads` are those of
-    the pipe.
+    `state` is the state of the host's request; `capabilities` and `threads` are those
+    of the pipe.
     """
 
     body: Mapping[str, Any]
@@ -10628,23 +10661,23 @@ class PipeCall:
 
     @property
     def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
+        """The keys of the sources that the page already has for the message."""
         message_id = self.caller.message_id
         return known_sources(self.state, message_id, self.host.metadata)
 
 
 def model_of(asked: PipeCall) -> ResolvedModel:
-    """Return the model that was asked, by what the administrator says of it first."""
+    """Return the model of the call, with the administrator's overrides."""
     return resolve_with_overrides(asked.caller.model, overrides_of(asked.valves))
 
 
 def overrides_of(valves: Valves) -> Overrides:
-    """Return what MODEL_OVERRIDES_JSON says; raises InvalidRequest."""
+    """Return the overrides in MODEL_OVERRIDES_JSON; raises InvalidRequest."""
     return read_overrides(valves.MODEL_OVERRIDES_JSON)
 
 
 def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a body; no list of them is none."""
+    """Return the messages of a body; empty if they are not a list."""
     messages = body.get("messages")
     return messages if isinstance(messages, list) else []
 
@@ -10664,15 +10697,16 @@ _UNAUTHORIZED = 401
 
 
 def own_key(asked: PipeCall) -> str:
-    """Return the user's own key, if the administrator lets them use one."""
+    """Return the user's own key, if the administrator permits one."""
     allowed = asked.valves.USER_API_KEYS != "off"
     return asked.user_valves.API_KEY.strip() if allowed else ""
 
 
 def user_endpoint(asked: PipeCall) -> Endpoint:
-    """Return where a user's requests go; raises InvalidRequest for what cannot work.
+    """Return the endpoint of a user's requests; raises InvalidRequest if unusable.
 
-    What names the account of the administrator goes with the administrator's key only.
+    Organisation and project belong to the administrator's account, so they are sent
+    only with the administrator's key.
     """
     key = own_key(asked)
     if not key:
@@ -10689,17 +10723,17 @@ def user_endpoint(asked: PipeCall) -> Endpoint:
 
 
 def correct_ending(asked: PipeCall, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong key is told to the one who can correct it."""
+    """Return the ending of a run; a wrong own key is reported to its owner."""
     if status == _UNAUTHORIZED and own_key(asked):
         return replace(ending, sentence=_WRONG_OWN_KEY)
     return ending
 
 
-# ==== owui_manifold.host: The only importer of `open_webui`; every name of the host is looked up here.
+# ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
 FLOOR = (0, 11, 4)
-"""From here on `Chats.update_chat_by_id` patches the top-level keys of a chat; before,
-it replaced the whole chat (models/chats.py:803)."""
+"""From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
+before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10712,7 +10746,7 @@ class NewFile:
 
 
 def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, on an Open WebUI that is too old."""
+    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < FLOOR:
@@ -10724,16 +10758,16 @@ def require_floor() -> None:
 
 
 async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
-    """Return the JSON of a user's own chat; None when there is no such row."""
+    """Return the JSON of a user's own chat; None if there is no such row."""
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON at once; say whether the host stored them.
+    """Replace top-level keys of a chat's JSON; say whether the host stored them.
 
-    `touch=False`: keeping items is no activity that moves a chat in the list.
+    `touch=False`: storing items must not move the chat in the list.
     """
     chats = _host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -10746,21 +10780,21 @@ def server_secret() -> str:
 
 
 async def user_model(user_id: str) -> Any:
-    """Return the host's own model of a user, as its functions want it."""
+    """Return the host's model of a user, which its functions need."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
 
 
 async def legacy_model(model_id: str) -> Any:
-    """Return the record of a model whose function calling is legacy, else None."""
+    """Return the row of a model whose function calling is legacy, else None."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did.
+    """Set the function calling of a model to native; say whether the host did it.
 
-    Nothing else of its record changes: without grants the host keeps those it has.
+    Nothing else of its row changes: without grants the host keeps the existing ones.
     """
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
@@ -10770,7 +10804,7 @@ async def make_native(row: Any) -> bool:
 
 
 async def file_row(file_id: str, user: Any) -> Any:
-    """Return the row of a file that `user` may read, or None (utils/files.py:209)."""
+    """Return the row of a file that `user` may read by the host's rules, or None."""
     row = await _host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
@@ -10781,13 +10815,13 @@ async def file_row(file_id: str, user: Any) -> Any:
 
 
 def stored_bytes(path: str) -> bytes:
-    """Return the bytes of a stored file; it blocks, and may fetch from far away."""
+    """Return the bytes of a stored file; blocks, and may use a remote storage."""
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
-    """Return a tool's callable with the chat as it is now (middleware.py:3142)."""
+    """Return a tool's callable that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     return await update(function=function, extra_params=fresh)
@@ -10796,7 +10830,7 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
 def terminal_file(
     name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
 ) -> Any:
-    """Return what to show of a terminal's file, or None for any other result."""
+    """Return the content to show for a terminal's file, or None for other results."""
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     return build(name, dict(params), result, tool, metadata)
 
@@ -10821,7 +10855,7 @@ async def process_tool_result(
 async def tell_terminal(
     name: str, params: Mapping[str, Any], text: str, emitter: Any
 ) -> None:
-    """Tell the page what a terminal tool did (middleware.py:949)."""
+    """Tell the page about the result of a terminal tool."""
     if emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
         await tell(name, dict(params), text, emitter)
@@ -10839,7 +10873,7 @@ def citation_sources(
 
 
 async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
-    """Store a picture that a tool returned; return the address of the file."""
+    """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(request, url, metadata, user))
 
@@ -10847,10 +10881,11 @@ async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
 async def store_file(
     request: Any, file: NewFile, place: Mapping[str, str], user: Any
 ) -> dict[str, Any] | None:
-    """Store a file as the user's own; return what a message's list of files holds.
+    """Store a file for the user; return its entry in a message's list of files.
 
-    `place` names the saved chat and the message that it belongs to (images.py:526), or
-    nothing. None: the host refused it, for example for its size.
+    `place` names the saved chat and the message of the file, or is empty. None: the
+    host refused the file, for example for its size (docs/reference/open-webui.md,
+    "Events and stored files").
     """
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
@@ -10874,7 +10909,7 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest when it has none."""
+    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
@@ -10887,31 +10922,31 @@ def _host_name(module: str, name: str) -> Any:
 # ==== owui_manifold.files: Files of Open WebUI, read for the model and stored for the page.
 
 _MOST_BYTES = 50_000_000
-"""What one request takes of documents, all together."""
+"""The limit for all documents of one request."""
 
 _TOO_LARGE = (
     "With {} the files of this chat come to more than 50 MB, and one request takes no "
     "more. Attach a smaller file, or start a new chat."
 )
 _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
-"""How a chat names a stored picture (utils/files.py:36)."""
+"""The address of a stored picture in a chat."""
 
 _Made = TypeVar("_Made")
 
 
 async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return what `make` makes of a file's bytes; None where the host lost them.
+    """Return the result of `make` for a file's bytes; None if the host lost the file.
 
-    Both happen on a thread: the file may be large, and its storage elsewhere.
+    Both run on a thread, because the file may be large and its storage remote.
     """
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):  # the host's storages raise these
+    except (OSError, RuntimeError):  # raised by the host's storages
         return None
 
 
 async def read_tool_image(address: str, user: Any) -> Item:
-    """Return a picture of a tool as the next turn will read it, byte for byte."""
+    """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
     held = await read_file(row, image_data_url) if row else address
@@ -10924,10 +10959,10 @@ async def add_documents(
     user: Any,
     wanted: str,
 ) -> list[ChatPart]:
-    """Return a chat with the documents that the model is to read itself.
+    """Return a chat with the documents that the model reads itself.
 
-    `wanted` is `pdf` or `all`. Raises InvalidRequest for one that cannot be sent with
-    the message that is asked.
+    `wanted` is `pdf` or `all`. Raises InvalidRequest for a document of the current
+    message that cannot be sent.
     """
     result, asked = list(stretches), question_index(stretches)
     documents = _DocumentReader(user, wanted)
@@ -10941,7 +10976,7 @@ async def add_documents(
 
 
 class _DocumentReader:
-    """Reads the documents of one request, within what it may hold."""
+    """Reads the documents of one request, up to its limit."""
 
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
@@ -10949,7 +10984,9 @@ class _DocumentReader:
         self._left = _MOST_BYTES
 
     async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, why it cannot be sent, or None if it is not for us."""
+        """Return a document, or why it cannot be sent, or None if it is not for the
+        model.
+        """
         if file.is_image:
             return None
         row = await file_row(file.file_id, self._user)
@@ -10977,7 +11014,7 @@ class _DocumentReader:
         return part
 
     def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted; else nothing."""
+        """Return the type of a document that is wanted, else an empty text."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
@@ -10988,9 +11025,9 @@ StoreImage = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class ResultFiles:
-    """Pictures as the model gets them and as the chat stores them; what is shown.
+    """Pictures for the model and for the chat, and the files that are shown.
 
-    `unreadable` is how many pictures the model cannot read.
+    `unreadable` is the number of pictures that the model cannot read.
     """
 
     for_model: list[Item] = field(default_factory=list)
@@ -10999,17 +11036,18 @@ class ResultFiles:
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
-        """Return the output of the tool: its text, and what the model can see."""
+        """Return the output of the tool: its text, and the pictures for the model."""
         return append_images("\n".join([text, *self.unreadable]), self.for_model)
 
 
 async def split_result_files(
     files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
-    """Return the files of a result; `store` gives a picture an address of its own.
+    """Return the files of a result; `store` gives a picture an address.
 
-    One that came with an address is on the card, too (utils/middleware.py:5827). A
-    picture that could not be stored is not written into the row of a chat.
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
     """
     shared = ResultFiles()
     for file in files:
@@ -11038,7 +11076,7 @@ async def load_stored_images(
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
-    What the user may not read, or nobody any more, is left out.
+    Pictures that the user may not read, or that no longer exist, are left out.
     """
     wanted = stored_image_ids(stretches, records)
     user = await user_model(user_id) if wanted else None
@@ -11055,7 +11093,7 @@ def _encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-# ==== owui_manifold.host_tools: Open WebUI's tools, run by the pipe.
+# ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
 
 
 def build_approver(
@@ -11071,7 +11109,7 @@ def build_approver(
     params = metadata.get("params")
     mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
     return Approver(
-        # A question to the user is no act: to ask whether to ask helps nobody.
+        # `ask_user` only asks a question, so it needs no approval.
         rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(event_call) if event_call else None,
@@ -11084,8 +11122,8 @@ def withheld_tools(
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
 
-    It knows nothing of our rules, so what they deny is not offered to the model; nor is
-    the builtin tool that runs any other by its name (utils/tool_search.py).
+    The host does not know our rules, so denied tools are not offered to the model. The
+    builtin tool that runs any other by its name is not offered either.
     """
     judge = Approver(read_rules(valves.TOOL_APPROVAL))
     denied = {name for name in tools if judge.rule_for(name) == "deny"}
@@ -11097,9 +11135,10 @@ def withheld_tools(
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card (socket/main.py:1620).
+    """Return the way to show the host's approval card.
 
-    Whoever does not answer, or has left, returns an object instead of True.
+    Without an answer the host returns an object, so only True is an approval
+    (docs/reference/open-webui.md, "Dialogs").
     """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -11123,10 +11162,10 @@ _CITED = frozenset(
         "view_knowledge_file",
     }
 )
-"""Builtin tools whose results name sources (utils/middleware.py:450)."""
+"""Builtin tools whose results name sources, as in the host."""
 
 _ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""How results begin that the host marks as failed (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 
 def cites(name: str, metadata: Mapping[str, Any]) -> bool:
@@ -11149,7 +11188,7 @@ def is_error_text(text: str) -> bool:
 
 
 _DISPATCHERS = ("call_tool", "search_tools")
-"""Builtin tools that stand for others; none of them may be called through another."""
+"""Builtin tools that call others; they cannot call each other."""
 
 
 class HostTools:
@@ -11158,7 +11197,7 @@ class HostTools:
     def __init__(
         self, around: HostContext, names: ToolNames, threads: Executor
     ) -> None:
-        """Run sync tools on `threads`: one of them must not stop the server."""
+        """Run sync tools on `threads`, so that none of them blocks the server."""
         self._around = around
         self._names = names
         self._threads = threads
@@ -11179,9 +11218,9 @@ class HostTools:
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for, as the host does (tool_search.py:134).
+        """Return the tool that a call will run, resolved as in the host.
 
-        It does so before anybody is asked: the tool that runs is the one approved.
+        It is resolved before anybody is asked, so the approved tool is what runs.
         """
         own, tools = self._names.own_name(name), self._around.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
@@ -11194,7 +11233,7 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool and return what the model and the page get of it."""
+        """Run a tool and return its result for the model and for the page."""
         own = self._names.own_name(name)
         tool, params = self._around.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
@@ -11216,9 +11255,9 @@ class HostTools:
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
-        # The host makes sync tools coroutine functions that never wait: on the loop
-        # they would stop every chat (utils/tools.py:318). A thread that outlives its
-        # limit cannot be stopped; it keeps its place on `threads` until it ends.
+        # The host wraps sync tools in coroutine functions that never wait; on the event
+        # loop they would block every chat. A thread that exceeds its limit cannot be
+        # stopped; it keeps its place in `threads` until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
@@ -11292,10 +11331,10 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# ==== owui_manifold.hosted_tools: OpenAI's own tools, and all tools that a request offers.
+# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own tools, the host's, and those of filters.
 
 HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
-"""Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
+"""Open WebUI's own tools for the web, which its Web Search switch adds."""
 
 _PLACE = ("city", "region", "country", "timezone")
 
@@ -11303,7 +11342,7 @@ _PLACE = ("city", "region", "country", "timezone")
 def search_tools(
     valves: Valves, user: UserValves, features: Mapping[str, Any]
 ) -> list[Item]:
-    """Return the searches to offer; raises InvalidRequest for settings that mean none.
+    """Return the searches to offer; raises InvalidRequest for invalid settings.
 
     `features` are the page's switches.
     """
@@ -11342,10 +11381,10 @@ def _web_search(valves: Valves) -> Item:
 
 
 def _location(text: str) -> Item:
-    """Return where the user is.
+    """Return the location of the user.
 
-    With nothing but its type the API does not assume the United States
-    (responses-api.md §1).
+    A location with only its type prevents the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools").
     """
     if text.strip().startswith("{"):
         given = parse_json_object(text)
@@ -11368,7 +11407,7 @@ def _words_of_list(text: str) -> list[str]:
 
 
 def _domain(address: str) -> str:
-    """Return the domain of what somebody copied from the browser; the API wants that."""
+    """Return the domain of an address, which is the form that the API needs."""
     return address.rpartition("://")[2].partition("/")[0]
 
 
@@ -11376,11 +11415,11 @@ _REPLACED = {
     "image_generation": {"generate_image", "edit_image"},
     "code_interpreter": {"execute_code"},
 }
-"""Open WebUI's own tools for the same; with both, the model would have to guess."""
+"""Open WebUI's own tools for the same purpose; offering both would be ambiguous."""
 
 
 def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
-    """Return the tools to offer; raises InvalidRequest for options that are none."""
+    """Return the tools to offer; raises InvalidRequest for invalid options."""
     tools: list[Item] = []
     if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
@@ -11391,7 +11430,7 @@ def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
 
 
 def replaced_host_tools(tools: list[Item]) -> set[str]:
-    """Return the names of the host's tools that `tools` stand in for."""
+    """Return the names of the host's tools that `tools` replace."""
     return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
 
 
@@ -11411,7 +11450,7 @@ def _picture_options(text: str) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class HostedTools:
-    """Tools in the API's form, and the names of the host's tools they stand in for."""
+    """Tools in the API's form, and the names of the host's tools that they replace."""
 
     items: tuple[Item, ...] = ()
     replaced: frozenset[str] = frozenset()
@@ -11423,11 +11462,11 @@ NO_HOSTED_TOOLS = HostedTools()
 def hosted_tools(
     valves: Valves, user: UserValves, features: object, model: ResolvedModel
 ) -> HostedTools:
-    """Return what a request offers; nothing where the model takes no such tools.
+    """Return the hosted tools of a request; none if the model does not support them.
 
-    `features` are the page's switches. The order of the tools is that of the lines
-    below, always, because the prompt cache lives on it. Raises InvalidRequest for
-    settings that mean nothing.
+    `features` are the page's switches. The order of the tools is always that of the
+    lines below, because the prompt cache depends on it. Raises InvalidRequest for
+    invalid settings.
     """
     if not model.facts.hosted:
         return NO_HOSTED_TOOLS
@@ -11443,7 +11482,7 @@ def hosted_tools(
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """Tools in the API's form, under the names that it allows.
+    """Tools in the API's form, with the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
     """
@@ -11462,9 +11501,9 @@ def offer_tools(
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
-    A tool that the host or a filter describes takes the place of ours of its kind; the
-    `withheld` ones are left out.
-    Raises InvalidRequest for a tool without a name and for a choice that names none.
+    A tool that the host or a filter describes replaces ours of the same kind; the
+    `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
+    for a choice that names no tool.
     """
     groups = [body.get(key) for key in ("tools", "extra_tools")]
     specs = [spec for group in groups if isinstance(group, list) for spec in group]
@@ -11483,19 +11522,19 @@ def offer_tools(
     return OfferedTools(items, names, choice)
 
 
-# ==== owui_manifold.store: Where records of a chat are written to and read from, encrypted if wanted.
+# ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
 
 _ENCRYPTED = "sealed"
 _PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions: the digest
-that is used here is of no use there."""
+"""The key may be the server's own secret, which also signs its sessions. A digest with
+this text is used, so the derived key is useless for sessions."""
 
 
 class Encryption:
-    """Encrypts and reads back the values of message keys."""
+    """Encrypts and decrypts the values of message keys."""
 
     def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest without `cryptography`."""
+        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -11509,12 +11548,12 @@ class Encryption:
         self._unreadable = fernet.InvalidToken
 
     def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` as it is stored."""
+        """Return `value` in its stored form."""
         token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
         return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
 
     def decrypt(self, value: object) -> object:
-        """Return a stored value in clear; one sealed with another key is empty."""
+        """Return a stored value decrypted; empty if it has another key."""
         if not is_encrypted_value(value):
             return value
         try:
@@ -11529,17 +11568,17 @@ def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 _HISTORY = "history"
-_LAST_TRIES = 3  # the host waits five seconds for SQLite in each (env.py:342)
+_LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
 class ChatStore:
-    """What is kept of one chat; writes go to the key of one message.
+    """The records of one chat; writes go to the key of one message.
 
-    With the first of them goes what is to be tidied up of messages that are over.
+    The first write also cleans up the values of older messages.
 
-    `messages` are the chat's own, as the host stores them, by their ids; `sent` is
-    what earlier runs sent beside them, by the ids of the answers; `marks` says whether
-    a marker names what was written.
+    `messages` are those of the chat as the host stores them, by id. `sent` is what
+    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
+    whether a marker names what was written.
     """
 
     marks = True
@@ -11566,25 +11605,25 @@ class ChatStore:
         }
 
     async def write(self, record: Record) -> None:
-        """Store `record`; where the host refuses, it waits for the next write.
+        """Store `record`; if the host refuses it, it waits for the next write.
 
-        Its marker is shown all the same, because later it would stand at another
-        place; one that names nothing in the end vanishes when it is read.
+        Its marker is shown anyway, because later it would have another place. A marker
+        that names nothing in the end is removed when it is read.
         """
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends beside the chat; the next write stores it."""
+        """Take what this run sends in addition to the chat, for the next write."""
         if sent != SentContext():
             self.sent[self._caller.message_id] = sent
             self._is_behind = True
 
     async def flush(self) -> bool:
-        """Store what no write has stored so far; say whether that is all now.
+        """Store everything that is not stored yet; say whether that succeeded.
 
-        It is tried more than once: another process may hold SQLite's lock for longer
-        than the host waits for it, and the answer has been shown by now.
+        It is tried several times: another process may hold SQLite's lock for longer
+        than the host waits, and the answer has been shown by now.
         """
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
@@ -11593,7 +11632,7 @@ class ChatStore:
         return not self._is_behind
 
     async def invalidate_reasoning(self) -> None:
-        """Note that no reasoning kept so far in this chat is to be sent again."""
+        """Note that the stored reasoning of this chat is not sent again."""
         dying = _encrypted_ids(self.records)
         if dying:
             self._dead |= dying
@@ -11616,7 +11655,7 @@ class ChatStore:
         return self._seal.encrypt(value) if self._seal else value
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return what the answer's own output is to hold and does not yet."""
+        """Return the records that the answer's own output still needs."""
         return []
 
     def stored_outputs(self, rewritten: str) -> list[list[Item]]:
@@ -11628,7 +11667,7 @@ class ChatStore:
 
 
 class OutputStore(ChatStore):
-    """Leaves the row alone: what is kept goes into the answer's own output."""
+    """Writes no row: records go into the answer's own output."""
 
     marks = False
 
@@ -11644,20 +11683,20 @@ class OutputStore(ChatStore):
         self._give(record.ulid, {record.ulid: record})
 
     async def flush(self) -> bool:
-        """Give the answer what no record took with it; nobody can refuse."""
+        """Give the answer everything that no record contained yet; always succeeds."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
     async def invalidate_reasoning(self) -> None:
-        """Note in the answer what is not to be sent again."""
+        """Note in the answer that stored reasoning is not sent again."""
         dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return what was given since this was asked last."""
+        """Return the records that were given since the last call."""
         given, self._unshown = self._unshown, []
         return given
 
@@ -11670,7 +11709,7 @@ class OutputStore(ChatStore):
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None when it has no row."""
+    """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
     chat = await read_chat(caller.chat_id, caller.user_id)
@@ -11686,7 +11725,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return store(caller, kept)
     try:
         return store(caller, _decrypt_values(kept, _encryption(valves)))
-    except InvalidRequest:  # unreadable items are no reason to stop a chat
+    except InvalidRequest:  # unreadable items must not stop a chat
         return store(caller, kept)
 
 
@@ -11721,16 +11760,16 @@ def _encryption(valves: Valves) -> Encryption:
     return Encryption(secret)
 
 
-# ==== owui_manifold.chat: The request that a chat or a task comes to.
+# ==== owui_manifold.chat: Builds the request for a chat or a task.
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """One request, and where its answer is kept.
+    """One request, and where its answer is stored.
 
-    `store` is None where nothing is kept; `before` is the round of the host's tools
-    that this call goes on from; without a `toolset` nothing is answered here; `notices`
-    are sentences for the person who asked.
+    `store` is None if nothing is stored. `round` is the round of the host's tools that
+    this call continues. Without a `toolset` no calls are answered here. `notices` are
+    sentences for the person who asked.
     """
 
     call: PipeCall
@@ -11745,21 +11784,22 @@ class PreparedRequest:
 
     @property
     def runs_tools(self) -> bool:
-        """Whether calls are answered here; if not, they are the host's."""
+        """Whether calls are answered here; otherwise the host runs them."""
         return self.toolset is not None and self.toolset.runs_calls
 
 
 _LEAST_THRESHOLD = 1000
-"""A smaller one would compact every answer."""
+"""A smaller threshold would compact every answer."""
 
 
 def default_parameters(
     caller: Caller, valves: Valves, user: UserValves
 ) -> dict[str, Any]:
-    """Return parameters of the API; what the caller's body holds wins over them.
+    """Return the API's parameters for which the caller's body has no value.
 
-    The same chat and the same user always get the same values: the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning are bound to them (responses-api.md §0.2).
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
     """
     own = user.SERVICE_TIER
     tier = valves.SERVICE_TIER if own == "inherit" else own
@@ -11789,9 +11829,9 @@ def _cache_key(caller: Caller, kind: str) -> str | None:
 
 
 def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable name for `value` that does not tell it; None for nothing.
+    """Return a stable hash of `value` that does not reveal it; None for no value.
 
-    The ids are random UUIDs, so that nobody finds them by trying.
+    The ids are random UUIDs, so nobody can find them by trying.
     """
     named = f"openai_responses:{kind}:{value}"
     return sha256(named.encode()).hexdigest()[:48] if value else None
@@ -11800,7 +11840,7 @@ def _hashed(kind: str, value: str) -> str | None:
 def choose_chat_model(
     asked: PipeCall, stretches: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and a sentence that says why it was chosen; or none."""
+    """Return the model, and the sentence that says why it was chosen, if any."""
     records = store.records.values() if store else ()
     choice = choose_auto_model(
         asked.caller.model,
@@ -11828,9 +11868,9 @@ def restore_prefix(
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the chat, as they were sent where they were.
+    """Return the instructions and the chat, unchanged where they were sent before.
 
-    What is sent for the first time goes to `store`.
+    What is sent for the first time is given to `store`.
     """
     if store is None:
         return instructions, stretches
@@ -11852,7 +11892,7 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
 
 
 def _is_new(asked: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the message that is asked."""
+    """Say whether this is the first request for the current message."""
     message_id = asked.caller.message_id
     continues = asked.host.metadata.get("assistant_message_id")
     is_begun = message_id in store.sent or load_round(asked.state, message_id)
@@ -11860,7 +11900,7 @@ def _is_new(asked: PipeCall, store: ChatStore) -> bool:
 
 
 async def build_chat_request(asked: PipeCall) -> PreparedRequest:
-    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = user_endpoint(asked)
     detail = asked.valves.IMAGE_DETAIL
@@ -11907,7 +11947,7 @@ async def build_chat_request(asked: PipeCall) -> PreparedRequest:
 
 
 def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer wins over them."""
+    """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**asked.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
@@ -11927,7 +11967,7 @@ def _tools(asked: PipeCall, model: ResolvedModel) -> OfferedTools:
 
 
 def _runs_calls(asked: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, as none of them has to be left to others."""
+    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
     ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in asked.host.tools for name in known)
@@ -11937,13 +11977,15 @@ def _settings(
     asked: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
-    if endpoint.is_azure:  # it does not compact (responses-api.md §6)
+    if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts no others
+    if any(
+        map(is_hosted_tool, tools.items)
+    ):  # the API counts only calls of hosted tools
         defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
     names = (model.id, model.family, asked.caller.model)
     background = is_background_model(asked.valves, names)
-    # Asked for in one piece, a background answer has no encrypted reasoning.
+    # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
         asked.valves,
         asked.user_valves,
@@ -11961,7 +12003,7 @@ async def _with_attachments(
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> list[ChatPart]:
-    """Return the chat with what people attached, in the forms that the API reads."""
+    """Return the chat with its attachments, in forms that the API can read."""
     messages, metadata = store.messages if store else {}, asked.host.metadata
     attached = attachments_by_place(stretches, messages, metadata)
     stretches = resolve_images(stretches, attached)
@@ -11990,7 +12032,7 @@ async def _history(
 
 
 def _toolset(asked: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others have to run one of them."""
+    """Return what runs the calls here, unless others must run one of them."""
     around, valves = asked.host, asked.valves
     log = partial(asked.log.line, "DEBUG")
     approver = build_approver(valves, around.metadata, around.event_call, log)
@@ -12011,11 +12053,11 @@ _NOT_FOR_TASKS = frozenset(
         *("tools", "tool_choice", "parallel_tool_calls"),
     }
 )
-"""What a person or a workspace model asks of an answer, which a title is none of."""
+"""Parameters that a person or workspace model sets for answers, not for tasks."""
 
 
 def build_task_request(asked: PipeCall) -> PreparedRequest:
-    """Return the job for a title, tags or the like; raises InvalidRequest."""
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
     endpoint = user_endpoint(asked)
     model = _task_model(asked, endpoint)
@@ -12038,7 +12080,7 @@ def build_task_request(asked: PipeCall) -> PreparedRequest:
 def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
-    Another server than OpenAI's need not have the model of the default.
+    A server other than OpenAI's may not have the default model.
     """
     wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
@@ -12047,7 +12089,7 @@ def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     return model_of(asked)
 
 
-# ==== owui_manifold.artifacts: What a run makes, stored in the host before it is shown.
+# ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20
@@ -12062,7 +12104,7 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, job: PreparedRequest, connections: Connections) -> None:
-        """Store for the user who asks, beside the message that is being written."""
+        """Store files for the current user, at the message that is being written."""
         self._job = job
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
@@ -12188,11 +12230,11 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
 
 
-# ==== owui_manifold.report: What the log and the person who asks are told of a run.
+# ==== owui_manifold.report: What the log and the current user are told about a run.
 
 
 def report_request(job: PreparedRequest) -> None:
-    """Write that a request is about to be sent; of what it says, nothing."""
+    """Log that a request is about to be sent, without any of its text."""
     request, asked = job.request, job.call
     asked.log.line(
         "DEBUG",
@@ -12217,7 +12259,7 @@ def report_note(job: PreparedRequest, note: Status) -> None:
 
 
 def report_write_failure(job: PreparedRequest) -> None:
-    """Write that later turns will miss something; the answer itself is whole."""
+    """Log that later turns will miss something; the answer itself is complete."""
     job.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
@@ -12226,7 +12268,7 @@ def report_write_failure(job: PreparedRequest) -> None:
 
 
 def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
-    """Write how a run ended; return it with the id of a failure in its sentence."""
+    """Log how a run ended; return it with the error id of a failure in its sentence."""
     asked, trace = job.call, ended.trace
     if asked.valves.writes_audit_log():
         asked.log.audit(_audit_end(job, ended))
@@ -12249,13 +12291,13 @@ def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
 
 
 def report_refusal(asked: PipeCall, sentence: str) -> str:
-    """Write why nothing was sent; return the sentence with its id."""
+    """Log why nothing was sent; return the sentence with its error id."""
     asked.log.line("WARNING", f"nothing was sent: {sentence}")
     return with_error_id(asked, sentence)
 
 
 def with_error_id(asked: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id under which the log has the lines of the run."""
+    """Return a sentence with the id that the log has for the run."""
     return f"{sentence} (Error id: {asked.log.run_id})"
 
 
@@ -12324,9 +12366,9 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(asked: PipeCall) -> list[str]:
-    """Tell an administrator once of a model that is set so; change it if they wish.
+    """Tell an administrator once about a model with legacy function calling.
 
-    What a user chose for a chat of their own is left alone.
+    Change the setting if they wish. A user's setting for a single chat is not changed.
     """
     metadata, lessons = asked.host.metadata, asked.capabilities
     params = metadata.get("params")
@@ -12348,10 +12390,10 @@ async def legacy_notices(asked: PipeCall) -> list[str]:
 
 
 def remote_notices(job: PreparedRequest) -> list[str]:
-    """Write what is wrong with the servers to the log; return what this chat shows.
+    """Log errors in the servers' descriptions; return the notices for this chat.
 
-    Only administrators are shown anything. What keeps a server out is told at every
-    answer, what of one is not sent once to the log and once in a chat.
+    Only administrators see any. Reasons that keep a server out are shown at every
+    answer; fields that are not sent are mentioned once in the log and once in a chat.
     """
     asked = job.call
     if asked.caller.task or job.round:
@@ -12391,7 +12433,7 @@ def _mistakes(job: PreparedRequest) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-# ==== owui_manifold.answer: A job, run: each event of the answer, with the marker of what was kept for it.
+# ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
 
 AnswerEvent = tuple[AnswerEventItem, str]
 _Run = AsyncGenerator[tuple[RunEvent, str], None]
@@ -12402,9 +12444,9 @@ async def answer_events(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run `job` and yield its events.
 
-    A marker comes with the first growth of a text, with the end of a remark, or with
-    the end of the run, and only after the host was asked to store what it names; what
-    the answer itself is to hold comes in front of the event.
+    A marker comes with the first growth of a text, with the end of commentary, or with
+    the end of the run, and only after the host was asked to store the items that it
+    names. Records for the answer's own output come before the event.
     """
     async with aclosing(_events_with_markers(job, connections)) as events:
         carrying = _carrying(job)
@@ -12419,7 +12461,7 @@ async def answer_events(
 
 
 def _carrying(job: PreparedRequest) -> Carrying | None:
-    """Return what collects the turns, for a chat without a row that the host reads."""
+    """Return the collector for a chat without a row that the host reads."""
     asked = job.call
     remembers = asked.valves.remembers_reasoning() and not asked.caller.task
     if job.store or not asked.caller.host_reads or not remembers:
@@ -12473,10 +12515,10 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(job: PreparedRequest, note: Status) -> PreparedRequest:
-    """Keep what a refusal taught, so that no later request runs into it.
+    """Remember the cause of a refusal, so that later requests avoid it.
 
-    Returns the job as it goes on: the next round of tools begins with what is sent
-    now.
+    Returns the job with the changed request, because the next round of tools begins
+    with what is sent now.
     """
     report_note(job, note)
     job.call.capabilities.note(job.endpoint, note.cause)
@@ -12633,7 +12675,7 @@ def _overrides(valves: Valves) -> Overrides:
         return {}
 
 
-# ==== owui_manifold.checkup: The `/check` command: what an administrator's set-up can do.
+# ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
 CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
@@ -12767,10 +12809,10 @@ async def run_diagnostics(
             yield event, ""
 
 
-# ==== owui_manifold.pipe: The story of a request, from Open WebUI's call to the last chunk.
+# ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
 
 _MOST_SYNC_TOOLS = 16
-"""Threads for tools that are not coroutines; one that hangs keeps its thread."""
+"""Threads for tools that are not coroutines; a tool that hangs keeps its thread."""
 
 
 class Pipe:
@@ -12780,7 +12822,7 @@ class Pipe:
     UserValves = UserValves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the host makes a Pipe at every upload."""
+        """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
         self._lessons = AccountCapabilities()
@@ -12803,8 +12845,8 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        """Answer a chat: chunks when the caller streams, else one complete result."""
-        valves = self.valves  # the host replaces it at every call (functions.py:53)
+        """Answer a chat: chunks if the caller streams, else one complete result."""
+        valves = self.valves  # the host replaces it at every call
         caller = read_caller(body, __user__, __metadata__, __task__)
         user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
@@ -12833,9 +12875,10 @@ class Pipe:
         return await self._complete(asked)
 
     async def _stream(self, asked: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer as the reader of the stream understands it.
+        """Yield the answer in the form that the reader of the stream understands.
 
-        Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
+        Nothing is raised: the host would drop the text that was shown
+        (docs/reference/open-webui.md, "Errors and Stop").
         """
         if asked.caller.host_reads:
             view: NativeRenderer | ChunkRenderer = _native_view(asked)
@@ -12849,7 +12892,7 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would take away what has been shown
+        except Exception as error:  # raised, it would remove the text that was shown
             yield error_chunk(_sentence_of(asked, error))
         if failed and _shows_log(asked):
             yield source_chunk("Log of this answer", asked.log.text())
@@ -12864,7 +12907,7 @@ class Pipe:
         result = completion(ended, *_response_head(asked))
         if not asked.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early needs its words.
+        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
@@ -12876,7 +12919,7 @@ class Pipe:
             events = answer_events(build_task_request(asked), self._connections)
             ended = await self._watch(asked, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
-        except Exception as error:  # a title that failed is no reason to fail a chat
+        except Exception as error:  # a failed title must not make the chat fail
             _sentence_of(asked, error)
         return task_result(text, asked.caller.host_model)
 
@@ -12912,7 +12955,7 @@ def _user_valves(
     user: Mapping[str, Any] | None,
     metadata: Mapping[str, Any] | None,
 ) -> UserValves:
-    """Return what the user chose, in settings and switches, as far as they may."""
+    """Return the user's settings and switches, as far as the user may change them."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
     return allowed_user_valves(

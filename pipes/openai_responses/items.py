@@ -1,7 +1,8 @@
 """The API's items: their kinds, their texts, and how calls and outputs belong together.
 
 An item stays the dict that the API sent: fields that we do not know (`namespace`,
-`caller`, `fingerprint`) go back as they came.
+`caller`, `fingerprint`) are sent back unchanged. What the API wants of the items in
+later requests: docs/reference/responses-api.md, "Items in later requests".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -230,10 +231,11 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without reasoning that led to one.
+    """Return `items` without half pairs, and without the reasoning before them.
 
     The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that follows it, so both are dropped together.
+    belongs to the item that it produced, so it is dropped with that item
+    (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
     pairs = paired_places(rows)
@@ -244,7 +246,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if place not in pairs and (is_call(item) or is_call_output(item)):
             lost_call = lost_call or is_call(item)
             continue
-        # What led to several calls stays as long as one of them does.
+        # Reasoning before several calls stays as long as one of them stays.
         if (lost_call and not is_call(item)) or _comes_from_outside(item):
             dangling = []
         lost_call = False
@@ -372,12 +374,12 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
+    """Say whether answers cite the results of `tool`."""
     return tool.get("type") in ("web_search", "file_search")
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
+    """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = _action(item)

@@ -1,6 +1,6 @@
-"""What a run makes, stored in the host before it is shown.
+"""Stores the pictures and files of a run in the host before they are shown.
 
-An event goes in, the same event with a `card` comes out (`owui_chat.made`).
+An event goes in; the same event with a `card` comes out.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, job: PreparedRequest, connections: Connections) -> None:
-        """Store for the user who asks, beside the message that is being written."""
+        """Store files for the current user, at the message that is being written."""
         self._job = job
         self._connections = connections
         self._stored: dict[str, Item | None] = {}

@@ -188,7 +188,7 @@ class AnswerValves(BaseModel):
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
-        """Take the words of the seed: both stood for the user."""
+        """Accept two older words; both mean `user`."""
         return "user" if value in ("id", "email") else value
 
     def remembers_reasoning(self) -> bool:
@@ -391,7 +391,7 @@ class NetworkValves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        """Take a text or a number and bring it into 0 to 5, as the seed does."""
+        """Accept a text or a number, and limit it to 0 to 5."""
         return clamp(value, 0, 5, 1)
 
     @field_validator(
@@ -399,7 +399,7 @@ class NetworkValves(BaseModel):
     )
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
-        """Take a text or a number and bring it into 30 to 900, as the seed does."""
+        """Accept a text or a number, and limit it to 30 to 900."""
         return clamp(value, 30, 900, 300)
 
 

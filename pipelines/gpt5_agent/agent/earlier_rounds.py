@@ -27,7 +27,7 @@ from owui_chat.storage.details_carrier import DetailTurn, read_details
 ChosenStyle = Literal["full", "lean"]
 
 _HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",

@@ -72,7 +72,8 @@ DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
+"""The beginning of a message that the host makes for a tool's pictures
+(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
 @dataclass(frozen=True, slots=True)

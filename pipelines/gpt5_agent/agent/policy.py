@@ -67,7 +67,8 @@ _LEAN_POLICIES: Mapping[str, str] = {
 }
 
 _FIRST_LEAN_VERSION = (5, 5)
-"""From this version on short policies work better (responses-api.md §8)."""
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
 
 _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
 

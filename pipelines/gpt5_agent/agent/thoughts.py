@@ -185,7 +185,7 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """What is shown as an answer; the host joins such pieces so (misc.py:407)."""
+        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property

@@ -1,9 +1,10 @@
-"""An async iterator, seen from a server's threads as a plain one.
+"""Makes an async iterator a plain iterator for a server's threads.
 
-The Pipelines server calls `pipe()` in a thread, pulls the answer from threads, too, and
-never says that nobody reads any more (pipelines-and-agents.md §1). So the work runs in
-an event loop of our own; a silent answer beats like a heart, which lets the server see
-that its reader has left; and what is not pulled for the time of a lease is cancelled.
+The Pipelines server calls `pipe()` in a thread, reads the answer in threads, and does
+not tell when the reader has left (docs/reference/pipelines-server.md, "The call of
+pipe"). So the work runs in an event loop of its own. While an answer is silent,
+heartbeats let the server notice that its reader has left. An answer that is not read
+for the time of a lease is cancelled.
 """
 
 import asyncio

@@ -42,7 +42,7 @@ def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
 
 
 def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
+    """Yield the pictures of a tool, which the host stores as files."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:

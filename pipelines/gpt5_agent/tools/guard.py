@@ -1,9 +1,9 @@
 """Decides whether a call may be made: which tool it is for, valid arguments, no repeated
 failure.
 
-The error texts are fixed: they come from the specification of the agent, and a model
-that reads one can correct itself. Open WebUI's tool `call_tool` runs another tool by
-its name (utils/tool_search.py).
+The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+and a model that reads one can correct itself. Open WebUI's tool `call_tool` runs
+another tool by its name (docs/reference/open-webui.md, "Tools of the host").
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
 def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run (utils/tool_search.py).
+    """Return a call as one of the tool that the host would run.
 
     Any other call is returned as it is, and so is what the host refuses to pass on.
     """
@@ -166,7 +166,7 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")

@@ -1,19 +1,14 @@
-"""One response: a request, sent again, resumed or polled where that helps.
+"""One response: a request that is sent, and sent again, resumed or polled if that
+helps.
 
-One request sent, its answer told as run events.
+A request is sent again only before the first event of its answer: changed, if the cause
+of the refusal can be left out, or unchanged, if waiting may help.
 
-One background response, read over as many connections as it takes.
-
-The server goes on when a connection breaks, so nothing is sent twice: the stream is
-resumed behind its last event (OpenAI's guide on background mode). The server is asked
-for the response itself where a stream brought nothing new, because there is no event
-for a cancelled one, and where it cannot be resumed: five minutes after its beginning
-it is refused.
-
-One turn: a request, sent again where that helps.
-
-It is sent again only before the first event of its answer: changed, where the refusal
-has a cause that can be left out, or as it is, where waiting may help.
+A background response continues at the server when a connection breaks, so nothing is
+sent twice: the stream is resumed behind its last event (OpenAI's guide "Background
+mode"). If a stream brought nothing new, the response itself is requested, because there
+is no event for a cancelled response. It is also requested if the stream cannot be
+resumed: the API refuses that five minutes after the beginning of the response.
 """
 
 import asyncio
@@ -62,18 +57,18 @@ from openai_responses.transport.stream import (
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Growing reasoning is read for a tenth of that time at once, because the first words
-of the answer must not wait for it."""
+"""Reasoning deltas are joined for only a tenth of that time, because the first words of
+the answer must not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a run behaves towards those who watch it, and towards the server.
+    """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
-    the rest of a background response is asked for in vain, `poll_seconds` how long to
-    wait while the server says that it still works at one.
+    `join_seconds` is the shortest time between two events that show more of an answer;
+    what arrives in between is shown together. `resuming` is how many requests in a row
+    for the rest of a background response may fail. `poll_seconds` is the wait while the
+    server says that it is still working on one.
     """
 
     join_seconds: float = 0.05
@@ -85,7 +80,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The way to a server: where it is, over which connections, within which limits."""
+    """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
     connections: Connections
@@ -99,9 +94,9 @@ async def stream_response(
     turn: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, yield what it means.
+    """Send `request`, feed the answer to `turn`, and yield its run events.
 
-    A `cursor` notes how far it came. Raises the errors of `transport` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -117,9 +112,9 @@ async def stream_response(
 async def resume_stream(
     path: str, line: Client, turn: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Ask for what is at `path`: a response, or the rest of its stream.
+    """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `stream_response`; a response that is still under way says nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
     line.deadlines.start_attempt()
     asked = line.connections.get(line.endpoint, path, line.deadlines)
@@ -161,7 +156,7 @@ async def _response_events(
             if batch:
                 line.deadlines.event_arrived()
             events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # while deltas gather, nothing of the wire is held
+            del batch  # hold no bytes of the wire while deltas gather
             for told in events:
                 yield told
             if malformed:
@@ -175,9 +170,9 @@ async def _response_events(
 def _batch_events(
     batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
+    """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before the turn takes them: it then works once a batch.
+    Deltas are joined before they are fed to the turn, so it works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -193,7 +188,7 @@ def _batch_events(
 
 
 async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, and keep neither."""
+    """Yield the events of each piece of the body that arrived, without keeping them."""
     decoder = EventStreamDecoder()
     while not answer.is_read:
         yield decoder.feed(await answer.read_any())
@@ -205,8 +200,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, Grew) or join_seconds <= 0:
@@ -223,12 +218,12 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def stream_background(
     request: ResponsesRequest, line: Client, turn: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
+    """Send a background `request`, feed its response to `turn`, yield its run events.
 
-    Raises what `stream_response` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
     following = _BackgroundRun(line, turn)
     part = _until_named(
@@ -255,7 +250,7 @@ async def stream_background(
 
 
 class _BackgroundRun:
-    """What is known of a response, and how to get at the rest of it."""
+    """The state of a background response, and how to get the rest of it."""
 
     def __init__(self, line: Client, turn: ResponseState) -> None:
         self._named = asyncio.Event()
@@ -278,16 +273,16 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
+        if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
             return self._within_limits(self._line.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+            self._resumable, wait = False, 0.0  # too old: request the response itself
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -295,7 +290,7 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
+        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -304,9 +299,10 @@ class _BackgroundRun:
     def release(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
+        """Stop reading `part`, whose `first` event is awaited, as soon as there is an
+        id.
 
-        Whoever leaves earlier could not cancel the response: nobody can find it.
+        Without an id the response could not be cancelled.
         """
         self._line.connections.do_later(self._closed(part, first))
 
@@ -325,7 +321,7 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
+        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._turn.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -337,7 +333,7 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
+        """Return the wait after a failure; None for a final refusal."""
         setback = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._line.limits.resuming
         return retry_wait(policy, self._failures, setback, random_fraction())
@@ -351,7 +347,7 @@ class _BackgroundRun:
 async def _until_named(
     part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
+    """Yield the events of `part`, and keep it open until the response has an id."""
     first = asyncio.create_task(_first_of(part))
     try:
         event = await asyncio.shield(first)
@@ -370,14 +366,14 @@ async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 class Attempts:
-    """The attempts at one turn.
+    """The attempts at one response.
 
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
+    When `events` has ended, `response` holds the answer, `request` the request that it
+    answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
@@ -387,7 +383,7 @@ class Attempts:
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
-        """Count the items of the turn from `first_index` on."""
+        """Number the items of the response from `first_index`."""
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
@@ -399,7 +395,7 @@ class Attempts:
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
+        """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
             sent = stream_background if self.request.background else stream_response
@@ -420,7 +416,7 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -429,14 +425,14 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
+        """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
             return self.response.trace
         refused = self.error
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return what to tell before the next attempt; None when there is none."""
+        """Return the status before the next attempt; None if there is none."""
         setback = _early_failure(self.error, self.response)
         if setback is None or (self.request.background and _may_run(self.error)):
             return None
@@ -467,12 +463,12 @@ def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
+    """Say whether the server may be working on the request in spite of `error`.
 
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
+    Other answers stop with the connection. A background response whose id is unknown
+    goes on; sent again, it would run and be billed twice. So it is sent again only if
+    nothing arrived at the server, or if the API itself refused it. The answer of a
+    gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():

@@ -1,6 +1,6 @@
-"""The closed union of what a run reports to those who show it or keep it.
+"""The closed union of events that a run reports to viewers and to storage.
 
-`index` counts the output items of the whole run, over all its turns.
+`index` counts the output items of the whole run, over all its responses.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from openai_responses.models.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class ItemStarted:
-    """An item began; `item` is what is known of it so far."""
+    """An item began; `item` holds what is known so far."""
 
     index: int
     item: Item
@@ -25,7 +25,7 @@ class ItemStarted:
 class Grew:
     """A text of the item at `index` grew by `text`.
 
-    `kind` and `part` are those of `events.Delta`.
+    `kind` and `part` are those of the stream's deltas.
     """
 
     index: int
@@ -36,9 +36,9 @@ class Grew:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A place in a text of the message at `index` refers to something.
+    """A place in a text of the message at `index` has a source.
 
-    `annotation` is the wire's own; the ended item has it again.
+    `annotation` is the wire's own; the final item contains it again.
     """
 
     index: int
@@ -48,9 +48,9 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Pictured:
-    """A picture of the item at `index` as far as it is drawn.
+    """An unfinished picture of the item at `index`.
 
-    The fields are those of `events.Sketched`.
+    The fields are those of the stream's event.
     """
 
     index: int
@@ -61,7 +61,7 @@ class Pictured:
 
 @dataclass(frozen=True, slots=True)
 class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte.
+    """An item is complete: `item` is the final wire dict, byte for byte.
 
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
@@ -73,7 +73,7 @@ class ItemEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """A call got its output; `item` is the input item that gives it to the model.
+    """A call got its output; `item` is the input item with it for the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
     """
@@ -86,7 +86,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ResponseDone:
-    """One response ended in an orderly way; `usage` is None when it was not told."""
+    """One response ended regularly; `usage` is None if it was not reported."""
 
     response_id: str
     status: str
@@ -95,9 +95,9 @@ class ResponseDone:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Something a person should know while they wait, as a status line.
+    """A status line for people who wait.
 
-    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    `cause` names what was given up to get an answer (`Fallback.cause`), or is empty.
     """
 
     sentence: str
@@ -106,11 +106,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What the log needs to know of the last response.
+    """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
+    `request_id` is OpenAI's id of the request, `model` the model that answered,
+    `status` the HTTP status if there was one, `error` the error that the API reported,
+    `removed` the number of items that the API removed from the input, by reason.
     """
 
     request_id: str = ""
@@ -122,11 +122,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RunDone:
-    """The last event of every run, however it ended.
+    """The last event of every run.
 
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
+    the finished items of the whole run, outputs of calls included. `cost` is in US
+    dollars; None if it is unknown or was not asked for.
     """
 
     ending: Ending
