@@ -8,9 +8,9 @@ description: Agents over the Responses API, with policies, limits and approvals.
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
 
     openai_responses  items, errors, endings, json_input, models.catalog,
-                      models.resolve, models.usage, loop.events, endpoint, clock,
-                      requests.parameters, requests.build, loop.recovery,
-                      transport.stream, loop.response, transport.connections,
+                      models.resolve, models.usage, transport.stream, loop.events,
+                      endpoint, clock, requests.parameters, requests.build,
+                      loop.recovery, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments, redaction,
                       requests.tools, requests.replay, loop.tools, loop.run
     owui_chat  storage.markers, storage.records, storage.details_carrier, code,
@@ -96,6 +96,7 @@ from secrets import token_hex
 from threading import Lock, Thread
 from time import monotonic
 from traceback import extract_tb
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import (
     SplitResult,
@@ -1472,94 +1473,419 @@ def _read_row(row: object) -> ModelPrices:
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
-# ==== openai_responses.loop.events: The closed union of events that a run reports to viewers and to storage.
+# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
 
 
-@dataclass(frozen=True, slots=True)
-class ItemStarted:
-    """An item began; `item` holds what is known so far."""
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline.
 
-    index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Grew:
-    """A text of the item at `index` grew by `text`.
-
-    `kind` and `part` are those of the stream's deltas.
+    A tuple, because one is created for each token and a tuple takes half the time.
     """
 
-    index: int
+    event: str
+    data: str
+
+
+class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are kept unchanged and joined once, when the line
+    ends. So the work is linear in the length of the stream.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self._fragments: list[bytes] = []
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            if chunk.startswith(b"\n"):  # the second half of a CRLF
+                chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._fragments.append(chunk)
+            return []
+        if self._fragments:
+            self._fragments.append(chunk)
+            chunk = b"".join(self._fragments)
+            self._fragments = []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it. Here it is kept: if it is the terminal event, a finished
+        answer would otherwise count as cut.
+        """
+        rest = b"".join(self._fragments)
+        self._fragments = []
+        return self._take_lines(rest + b"\n\n")
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
+        """Read the complete lines of `text`; keep what follows the last line end."""
+        lines = text.splitlines()
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._fragments.append(lines.pop())
+        return self._dispatched(lines)
+
+    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        """Return the events that end with a blank line among `lines`."""
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    name = self._event.decode("utf-8", "replace")
+                    text = b"\n".join(self._lines).decode("utf-8", "replace")
+                    events.append(ServerSentEvent(name, text))
+                self._event, self._lines = b"", []
+            # id, retry, comments and unknown fields are not used
+        return events
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+
+
+class Cursor:
+    """The response that is being read, and the number of its last event.
+
+    `response_id` is empty until the server has named it. `last` is None until an event
+    had a number.
+    """
+
+    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
+        """Start before the first event; `named` is called once there is an id."""
+        self._named = named
+        self.response_id = ""
+        self.last: int | None = None
+
+    def advance(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if self.last is not None and number <= self.last:
+            return False
+        self.last = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object, if it is a valid id."""
+        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+        named = told.get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self.response_id = named
+            self._named()
+
+
+NO_CARD: Mapping[str, Any] = MappingProxyType({})
+"""Nothing to show beside an item."""
+
+
+class TextDelta(NamedTuple):
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code.
+    """
+
+    output_index: int
     kind: str
     part: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A place in a text of the message at `index` has a source.
+class TextDone(NamedTuple):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
 
-    `annotation` is the wire's own; the final item contains it again.
+    output_index: int
+    kind: str
+    part: int
+    text: str
+
+
+class AnnotationAdded(NamedTuple):
+    """`response.output_text.annotation.added`: what a place in a text refers to.
+
+    `annotation` is the wire's own; the ended item has it again.
     """
 
-    index: int
+    output_index: int
     part: int
     annotation: Item
 
 
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """An unfinished picture of the item at `index`.
+class PartialImage(NamedTuple):
+    """`response.image_generation_call.partial_image`: an image as far as it is drawn.
 
-    The fields are those of the stream's event.
+    `image` is base64; `form` is its format, if the server tells it.
     """
 
-    index: int
+    output_index: int
     number: int
     image: str
     form: str
 
 
-@dataclass(frozen=True, slots=True)
-class ItemEnded:
-    """An item is complete: `item` is the final wire dict, byte for byte.
+class ItemAdded(NamedTuple):
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """`response.output_item.done`: the item as it counts, byte for byte.
 
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
-    index: int
+    output_index: int
     item: Item
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
-    """A call got its output; `item` is the input item with it for the model.
+class FinalResponse(NamedTuple):
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+
+    `status` can also be "cancelled" if the response itself was requested.
+    """
+
+    status: str
+    response: Mapping[str, Any]
+
+
+class StreamError(NamedTuple):
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+class Unknown(NamedTuple):
+    """Anything else, by its type."""
+
+    type: str
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+`output_index` counts within one response on the wire, over the whole run behind
+`loop.response`.
+"""
+
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _text_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
+            out.append(TextDelta(*place, "".join(texts)))
+    return out
+
+
+def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    return event[:3] if isinstance(event, TextDelta) else None
+
+
+_ANNOTATION = "response.output_text.annotation.added"
+_JSON_BLANK = " \t\n\r"
+"""White space that is allowed around a value (RFC 8259, section 2)."""
+_JSON_READER = json.JSONDecoder()
+_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
+    if event.data == "[DONE]":  # other servers end their streams with it
+        return Unknown("[DONE]")
+    wire = _event_value(event.data)
+    if not isinstance(wire, dict):
+        raise MalformedEvent("The server sent an event that is not an object.")
+    kind = wire.get("type") or event.event
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return Unknown(str(kind))
+    try:
+        return read(wire)
+    except (KeyError, TypeError, AttributeError):
+        raise MalformedEvent(
+            f"The server sent a {kind} event without the fields it must have."
+        ) from None
+
+
+def _event_value(text: str) -> object:
+    """Return the same as `json.loads`, in two thirds of the time."""
+    text = text.strip(_JSON_BLANK)
+    try:
+        value, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        end = -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _index(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _delta_reader(kind: str, part: str) -> _Reader:
+    """Return the reader of a delta whose place in its item is the field `part`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
+        if not (isinstance(text, str) and isinstance(index, int)):
+            raise TypeError
+        return TextDelta(index, kind, _index(place), text)
+
+    return read
+
+
+def _done_reader(kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a `*.done` event that holds the whole text in `field`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+
+    return read
+
+
+def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    if annotation is None:  # the type allows it; the final item has all annotations
+        return Unknown(_ANNOTATION)
+    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+
+
+def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+    return PartialImage(
+        _index(wire["output_index"]),
+        _index(wire.get("partial_image_index", 0)),
+        _text(wire["partial_image_b64"]),
+        str(wire.get("output_format") or ""),
+    )
+
+
+def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _final_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return FinalResponse(status, _object(wire["response"]))
+
+    return read
+
+
+def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+    # In the flat form `type` is only "error".
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+_READERS: Mapping[str, _Reader] = {
+    "response.output_text.delta": _delta_reader("text", "content_index"),
+    "response.output_text.done": _done_reader("text", "content_index", "text"),
+    "response.refusal.delta": _delta_reader("refusal", "content_index"),
+    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
+    "response.reasoning_summary_text.done": _done_reader(
+        "summary", "summary_index", "text"
+    ),
+    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
+    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
+    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.function_call_arguments.done": _done_reader(
+        "arguments", "part", "arguments"
+    ),
+    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
+    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
+    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
+    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
+    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    _ANNOTATION: _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": _final_reader("completed"),
+    "response.incomplete": _final_reader("incomplete"),
+    "response.failed": _final_reader("failed"),
+    "error": _read_error,
+}
+
+
+# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or record it.
+
+
+class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
     """
 
-    index: int
+    output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseDone:
-    """One response ended regularly; `usage` is None if it was not reported."""
+class ResponseDone(NamedTuple):
+    """One response ended in an orderly way; `usage` is None when it was not told."""
 
     response_id: str
     status: str
     usage: Usage | None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """A status line for people who wait.
+class Status(NamedTuple):
+    """Something a person should know while they wait, as a status line.
 
-    `cause` names what was given up to get an answer (`Fallback.cause`), or is empty.
+    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
     """
 
     sentence: str
@@ -1568,11 +1894,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What the log needs to know about the last response.
+    """What the log needs to know of the last response.
 
-    `request_id` is OpenAI's id of the request, `model` the model that answered,
-    `status` the HTTP status if there was one, `error` the error that the API reported,
-    `removed` the number of items that the API removed from the input, by reason.
+    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
+    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
+    how many items the API took out of the input, by the reason.
     """
 
     request_id: str = ""
@@ -1584,11 +1910,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RunDone:
-    """The last event of every run.
+    """The last event of every run, however it ended.
 
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
-    the finished items of the whole run, outputs of calls included. `cost` is in US
-    dollars; None if it is unknown or was not asked for.
+    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
+    items of the whole run that ended, outputs of calls among them; `cost` is in US
+    dollars, None where it is unknown or nobody asked.
     """
 
     ending: Ending
@@ -1599,17 +1925,7 @@ class RunDone:
     cost: float | None = None
 
 
-RunEvent = (
-    ItemStarted
-    | Grew
-    | Cited
-    | Pictured
-    | ItemEnded
-    | ToolOutput
-    | ResponseDone
-    | Status
-    | RunDone
-)
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
 # ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
@@ -2416,392 +2732,6 @@ _SENTENCES: Mapping[str, str] = {
 }
 
 
-# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because one is created for each token and a tuple takes half the time.
-    """
-
-    event: str
-    data: str
-
-
-class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are kept unchanged and joined once, when the line
-    ends. So the work is linear in the length of the stream.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
-        if self._after_cr and chunk:
-            self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
-            return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it. Here it is kept: if it is the terminal event, a finished
-        answer would otherwise count as cut.
-        """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
-
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the complete lines of `text`; keep what follows the last line end."""
-        lines = text.splitlines()
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that end with a blank line among `lines`."""
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
-                self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields are not used
-        return events
-
-
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-
-
-class Cursor:
-    """The response that is being read, and the number of its last event.
-
-    `response_id` is empty until the server has named it. `last` is None until an event
-    had a number.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new."""
-        # The event is parsed twice; a background run has few events a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
-class Delta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call (also a custom call's input and a remote
-    call's arguments), or the "code" that the API runs. `part` is the content or summary
-    index, 0 for arguments and code. A tuple, because one is created for each token.
-    """
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A text that has ended; it replaces the deltas of the same kind and place."""
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """`response.output_text.annotation.added`: the source of a place in a text."""
-
-    output_index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Sketched:
-    """`response.image_generation_call.partial_image`: an unfinished picture.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
-
-    output_index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAdded:
-    """`response.output_item.added`: an item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the final item, encrypted content included."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
-
-    `status` can also be "cancelled" if the response itself was requested.
-    """
-
-    status: str
-    response: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamError:
-    """`error`: the request failed; there is no response object."""
-
-    error: ApiError
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Any other event, with its type."""
-
-    type: str
-
-
-StreamEvent = (
-    Delta
-    | Whole
-    | Annotated
-    | Sketched
-    | ItemAdded
-    | ItemDone
-    | ResponseEnded
-    | StreamError
-    | Unknown
-)
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
-        if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
-    return out
-
-
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return the key of a growing text; None for all other events."""
-    return event[:3] if isinstance(event, Delta) else None
-
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""White space that is allowed around a value (RFC 8259, section 2)."""
-_JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
-    if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
-    if not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return Unknown(str(kind))
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
-
-
-def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
-            raise TypeError
-        return Delta(kind, index, _index(place), text)
-
-    return read
-
-
-def _whole_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
-
-    return read
-
-
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the final item has all annotations
-        return Unknown(_ANNOTATION)
-    return Annotated(_index(wire["output_index"]), part, _object(annotation))
-
-
-def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
-    return Sketched(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
-        str(wire.get("output_format") or ""),
-    )
-
-
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _ended_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response, which sets `status`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return ResponseEnded(status, _object(wire["response"]))
-
-    return read
-
-
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # In the flat form `type` is only "error".
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-_READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _whole_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _whole_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _whole_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
-    _ANNOTATION: _read_annotation,
-    "response.image_generation_call.partial_image": _read_sketch,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": _ended_reader("completed"),
-    "response.incomplete": _ended_reader("incomplete"),
-    "response.failed": _ended_reader("failed"),
-    "error": _read_error,
-}
-
-
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
@@ -2816,7 +2746,7 @@ class ResponseState:
         self.event_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._early: dict[int, list[Delta | Whole]] = {}
+        self._early: dict[int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
 
@@ -2832,17 +2762,17 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case Delta():
+            case TextDelta():
                 return self._grow(event)
-            case Whole():
+            case TextDone():
                 return self._replace(event)
-            case Annotated() | Sketched() if event.output_index in self._open:
-                return [_beside(event, self._first + event.output_index)]
+            case AnnotationAdded() | PartialImage() if event.output_index in self._open:
+                return [self._renumber(event)]
             case ItemAdded():
-                return self._start(event.output_index, event.item)
+                return self._start(event)
             case ItemDone():
-                return self._end(event.output_index, event.item)
-            case ResponseEnded():
+                return self._end(event)
+            case FinalResponse():
                 return self._finish(event)
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
@@ -2851,7 +2781,13 @@ class ResponseState:
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
-    def _grow(self, event: Delta) -> list[RunEvent]:
+    def _renumber(self, event: ItemEvent) -> ItemEvent:
+        """Return an event of the wire with its place among all items of the run."""
+        if not self._first:
+            return event
+        return event._replace(output_index=self._first + event.output_index)
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
         texts = self._open.get(event.output_index)
         if texts is None:
             self._keep(event)
@@ -2859,37 +2795,38 @@ class ResponseState:
         if not event.text:
             return []
         texts.setdefault((event.kind, event.part), []).append(event.text)
-        index = self._first + event.output_index
-        return [Grew(index, event.kind, event.part, event.text)]
+        return [self._renumber(event)]
 
-    def _replace(self, event: Whole) -> list[RunEvent]:
+    def _replace(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
         return self._show_rest(event.output_index, (event.kind, event.part), event.text)
 
-    def _keep(self, event: Delta | Whole) -> None:
+    def _keep(self, event: TextDelta | TextDone) -> None:
         if event.output_index not in self._ended:
             self._early.setdefault(event.output_index, []).append(event)
 
-    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._open or output_index in self._ended:
+    def _start(self, event: ItemAdded) -> list[RunEvent]:
+        place = event.output_index
+        if place in self._open or place in self._ended:
             return []
-        self._open[output_index] = {}
-        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
-        for early in self._early.pop(output_index, ()):
+        self._open[place] = {}
+        events: list[RunEvent] = [self._renumber(event)]
+        for early in self._early.pop(place, ()):
             events += self._take(early)
         return events
 
-    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._ended:
+    def _end(self, event: ItemDone) -> list[RunEvent]:
+        place, item = event.output_index, event.item
+        if place in self._ended:
             return []
-        events = self._start(output_index, item)
-        for place, text in item_texts(item):
-            events += self._show_rest(output_index, place, text)
-        del self._open[output_index]
-        self._ended[output_index] = item
-        return [*events, ItemEnded(self._first + output_index, item)]
+        events = self._start(ItemAdded(place, item))
+        for text_place, text in item_texts(item):
+            events += self._show_rest(place, text_place, text)
+        del self._open[place]
+        self._ended[place] = item
+        return [*events, self._renumber(event)]
 
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
@@ -2904,10 +2841,9 @@ class ResponseState:
         texts[place] = [text]
         if len(text) <= len(shown) or not text.startswith(shown):
             return []
-        index = self._first + output_index
-        return [Grew(index, *place, text[len(shown) :])]
+        return [self._renumber(TextDelta(output_index, *place, text[len(shown) :]))]
 
-    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
@@ -2921,7 +2857,7 @@ class ResponseState:
         output = response.get("output")
         for output_index, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):
-                events += self._end(output_index, item)
+                events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
         return [
             *events,
@@ -2936,14 +2872,8 @@ class ResponseState:
             kinds = {early.kind for early in self._early[output_index]}
             if kinds & {"text", "refusal"}:
                 message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(output_index, message)
+                events += self._start(ItemAdded(output_index, message))
         return events
-
-
-def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
-    if isinstance(event, Annotated):
-        return Cited(index, event.part, event.annotation)
-    return Pictured(index, event.number, event.image, event.form)
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
@@ -3564,7 +3494,7 @@ async def _response_events(
             cursor.note(response)
         status = str(response.get("status") or "completed")
         if status not in _UNDER_WAY:
-            for event in turn.feed(ResponseEnded(status, response)):
+            for event in turn.feed(FinalResponse(status, response)):
                 yield event
         return
     async with aclosing(_batches(answer)) as batches:
@@ -3621,7 +3551,7 @@ async def _gather_deltas(
     arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
-    if not isinstance(last, Grew) or join_seconds <= 0:
+    if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
@@ -5414,8 +5344,8 @@ class McpApproval:
             return []
         call, output = self.items
         return [
-            ItemStarted(index, call),
-            ItemEnded(index, call),
+            ItemAdded(index, call),
+            ItemDone(index, call),
             ToolOutput(index + 1, output, failed=True),
         ]
 
@@ -6831,15 +6761,15 @@ class Citations:
     def feed(self, event: RunEvent) -> str:
         """Take an event; return the text to show for it."""
         match event:
-            case Grew():
+            case TextDelta():
                 return self._grow(event)
-            case Cited():
+            case AnnotationAdded():
                 self._name(event.annotation)
             case ToolOutput():
                 for key in source_keys(event.card.get("sources", ())):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemEnded():
-                return self.rest(event.index)
+            case ItemDone():
+                return self.rest(event.output_index)
         return ""
 
     def rest(self, index: int) -> str:
@@ -6849,8 +6779,8 @@ class Citations:
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemEnded) -> str:
-        """Return the text of a finished message as it is shown."""
+    def shown_text(self, ended: ItemDone) -> str:
+        """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
@@ -6872,9 +6802,9 @@ class Citations:
                 "metadata": [{"source": key, "name": name}],
             }
 
-    def _grow(self, event: Grew) -> str:
-        place = (event.index, event.part)
-        before = "" if place in self._growing else self.rest(event.index)
+    def _grow(self, event: TextDelta) -> str:
+        place = (event.output_index, event.part)
+        before = "" if place in self._growing else self.rest(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
@@ -7265,18 +7195,18 @@ class ChunkRenderer:
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
-            case ItemStarted() if is_commentary(event.item):
-                self._remarks[event.index] = event.item
-            case Grew(kind="text" | "refusal"):
+            case ItemAdded() if is_commentary(event.item):
+                self._remarks[event.output_index] = event.item
+            case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
-            case Grew(kind="summary" | "reasoning"):
+            case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_image(event.item):
+            case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [chat_image(event.item)]})
-            case ItemEnded() if item_type(event.item) == "message":
+            case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
-            case ItemEnded() if is_call(event.item):
+            case ItemDone() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
@@ -7285,22 +7215,22 @@ class ChunkRenderer:
                 yield from self._say_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
-        if event.index in self._remarks:
+    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
+        if event.output_index in self._remarks:
             yield from self._think(self._thought_gap(event) + shown)
         else:
             yield from self._say(self._gap(event) + shown)
 
-    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+    def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
-        if event.index in self._remarks:
-            self._remarks[event.index] = event.item
+        if event.output_index in self._remarks:
+            self._remarks[event.output_index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
         yield from self._say(file_lines(event.card))
 
-    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
         yield from self._say(rest)
         length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
@@ -7325,14 +7255,14 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: Grew) -> str:
+    def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two messages of one run."""
-        before, self._told = self._told, event.index
-        return "" if before in (None, event.index) else "\n\n"
+        before, self._told = self._told, event.output_index
+        return "" if before in (None, event.output_index) else "\n\n"
 
-    def _thought_gap(self, event: Grew) -> str:
+    def _thought_gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of the reasoning."""
-        place = (event.index, event.part)
+        place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
@@ -7689,17 +7619,17 @@ class Commentary:
         self._markers: dict[int, tuple[int, str]] = {}
 
     def render(
-        self, event: ItemStarted | Grew | ItemEnded, marker: str
+        self, event: ItemAdded | TextDelta | ItemDone, marker: str
     ) -> Iterator[Chunk]:
         """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
-            case ItemStarted():
-                self.indexes[event.index] = len(self._shown.items)
-                self._quoted[event.index] = ""
+            case ItemAdded():
+                self.indexes[event.output_index] = len(self._shown.items)
+                self._quoted[event.output_index] = ""
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case Grew():
-                yield from self._grow(event.index, self._citations.feed(event))
-            case ItemEnded():
+            case TextDelta():
+                yield from self._grow(event.output_index, self._citations.feed(event))
+            case ItemDone():
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
@@ -7737,14 +7667,14 @@ class Commentary:
             place, _commentary_item(self._shown.items[place], quoted, status)
         )
 
-    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
         self._citations.feed(event)
         text = self._citations.shown_text(event)
-        self._ended[event.index] = (event.item, text)
+        self._ended[event.output_index] = (event.item, text)
         card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.index], card)
+        yield self._shown.end(self.indexes[event.output_index], card)
         if marker:
-            self._markers[event.index] = (len(self._shown.items), marker)
+            self._markers[event.output_index] = (len(self._shown.items), marker)
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
@@ -7785,19 +7715,19 @@ class ImageHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the picture."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 yield status_chunk("Drawing a picture")
-            case Pictured():
+            case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 yield _on_the_page(self._shown, [_file(image_url(sketch))])
-            case ItemEnded():
+            case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
                 yield _on_the_page(self._shown, [])
 
-    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
         if event.item.get("result") and not notes:
             yield status_chunk("Picture drawn")
@@ -7862,16 +7792,16 @@ class CodeHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the code."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 card = {
                     **code_host_item({**event.item, "code": ""}),
                     "status": "in_progress",
                 }
                 yield self._shown.begin(card)
-            case Grew():
+            case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemEnded():
+            case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
@@ -7905,9 +7835,9 @@ class SearchHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the search."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
-            case ItemEnded():
+            case ItemDone():
                 yield self._shown.end(self._place, _card(event.item))
                 pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
@@ -7946,16 +7876,18 @@ class McpCallHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event of the call."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
                 yield self._shown.begin(begun)
-            case Grew():
+            case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemEnded():
+            case ItemDone():
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
                 yield self._shown.end(self._place, _remote_card(event.item, status))
-                answer = ToolOutput(event.index, remote_output(event.item), failed)
+                answer = ToolOutput(
+                    event.output_index, remote_output(event.item), failed
+                )
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 call = self._shown.items[self._place]
@@ -7973,8 +7905,8 @@ class McpListHostItem:
         del shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield a status line when the server has answered or failed."""
-        if isinstance(event, ItemEnded):
+        """Yield a line when the server has answered, or has not."""
+        if isinstance(event, ItemDone):
             yield status_chunk(_list_sentence(event.item))
 
 
@@ -7993,8 +7925,8 @@ def _list_sentence(item: Item) -> str:
 class HostedItem(Protocol):
     """Shows one item.
 
-    It gets the item's own events, from its start to its end, and the end of the run if
-    that comes first.
+    It gets the item's own events, from ItemAdded to ItemDone, and the run's end if
+    that came first.
     """
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
@@ -8091,16 +8023,16 @@ class NativeRenderer:
         the end of the run.
         """
         match event:
-            case ItemStarted() if _is_shown(event.item):
+            case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case Grew() if event.index in self._places:
+            case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event, marker)
-            case ItemEnded() if event.index in self._places:
+            case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case Cited():
+            case AnnotationAdded():
                 self._citations.feed(event)
                 yield from self._sources(ended=False)
-            case ItemStarted() | Grew() | Pictured() | ItemEnded():
+            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._hosted(event, marker)
             case ToolOutput():
                 yield from self._answered(event)
@@ -8110,23 +8042,26 @@ class NativeRenderer:
                 yield from self._end_run(event, marker)
 
     def _hosted(
-        self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of a hosted item, or of commentary, makes of an event."""
-        begins = isinstance(event, ItemStarted) and is_commentary(event.item)
-        if not isinstance(event, Pictured) and (
-            begins or event.index in self._remarks.indexes
+        """Yield what the card of an item of the API's own makes of an event.
+
+        A remark in passing has one too.
+        """
+        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
+        if not isinstance(event, PartialImage) and (
+            begins or event.output_index in self._remarks.indexes
         ):
             yield from self._remarks.render(event, marker)
             yield from self._after_item(event)
             return
-        if isinstance(event, ItemStarted):
+        if isinstance(event, ItemAdded):
             kind = item_type(event.item)
             if kind in HOSTED_ITEMS:
-                self._cards[event.index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.index)
-        if isinstance(event, ItemEnded):
-            self._cards.pop(event.index, None)
+                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        card = self._cards.get(event.output_index)
+        if isinstance(event, ItemDone):
+            self._cards.pop(event.output_index, None)
         if card:
             yield from card.render(event)
 
@@ -8166,46 +8101,46 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
 
-    def _start(self, event: ItemStarted) -> Chunk:
-        place = self._places[event.index] = len(self.items)
-        self._started[event.index] = self._now()
+    def _start(self, event: ItemAdded) -> Chunk:
+        place = self._places[event.output_index] = len(self.items)
+        self._started[event.output_index] = self._now()
         if is_call(event.item):
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
         if marker:
-            self._markers[event.index] = marker
+            self._markers[event.output_index] = marker
         gap, text = self._gap(event), event.text
         if event.kind in ("text", "refusal"):
             text = self._citations.feed(event)
-        place = self._places[event.index]
+        place = self._places[event.output_index]
         yield from self._more_text(place, marker + gap + text, event.kind)
 
     def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
         if text:
             yield self._shown.grow(place, kind, text)
 
-    def _gap(self, event: Grew) -> str:
-        """Return the blank line between two parts of a summary.
+    def _gap(self, event: TextDelta) -> str:
+        """Return the blank line between two parts of a thought.
 
         The page joins the parts of a summary, so all parts are shown as one.
         """
-        before = self._parts.get(event.index, event.part)
-        self._parts[event.index] = event.part
+        before = self._parts.get(event.output_index, event.part)
+        self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
-        place = self._places[event.index]
+    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+        place = self._places[event.output_index]
         match item_type(event.item):
             case "message":
                 yield from self._more_text(place, self._citations.feed(event))
                 text = self._citations.shown_text(event)
-                marker = self._markers.get(event.index, "")
+                marker = self._markers.get(event.output_index, "")
                 item = message_host_item(event.item, marker + text)
             case "reasoning":
-                seconds = self._now() - self._started[event.index]
+                seconds = self._now() - self._started[event.output_index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
@@ -8213,7 +8148,7 @@ class NativeRenderer:
         yield from self._after_item(event)
 
     def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             yield from self._sources(ended=True)
             yield from show_files(self._shown, event.card)
 
@@ -13814,17 +13749,25 @@ class AnswerEvents:
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
         match event:
-            case ItemStarted() | Grew() | Cited() | Pictured() | ItemEnded():
-                moved = replace(event, index=self._first + event.index)
-                self.next_index = max(self.next_index, moved.index + 1)
+            case (
+                ItemAdded()
+                | TextDelta()
+                | AnnotationAdded()
+                | PartialImage()
+                | ItemDone()
+            ):
+                moved = event._replace(output_index=self._first + event.output_index)
+                self.next_index = max(self.next_index, moved.output_index + 1)
                 sound = self._check_event(moved)
                 if self.held_events or (self._holds_calls and self._is_call(sound)):
                     self.held_events += [sound] if sound else []
                 elif sound:
                     yield sound
             case ToolOutput():
-                moved_answer = replace(event, index=self._first + event.index)
-                self.next_index = max(self.next_index, moved_answer.index + 1)
+                moved_answer = event._replace(
+                    output_index=self._first + event.output_index
+                )
+                self.next_index = max(self.next_index, moved_answer.output_index + 1)
                 yield moved_answer
             case ResponseDone() if self.held_events:
                 self.held_events.append(event)
@@ -13837,39 +13780,41 @@ class AnswerEvents:
         return [
             event
             for event in self.held_events
-            if not isinstance(event, ItemStarted | Grew | Cited | Pictured | ItemEnded)
-            or event.index not in calls
+            if not isinstance(
+                event, ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+            )
+            or event.output_index not in calls
         ]
 
     def _check_event(
-        self, event: ItemStarted | Grew | Cited | Pictured | ItemEnded
+        self, event: ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
     ) -> RunEvent | None:
-        if isinstance(event, ItemStarted) and is_call(event.item):
+        if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
-        if not isinstance(event, ItemEnded):
-            return None if event.index in self._dropped else event
+        if not isinstance(event, ItemDone):
+            return None if event.output_index in self._dropped else event
         if not is_call(event.item):
-            self.items[event.index] = event.item
+            self.items[event.output_index] = event.item
             return event
         place = self._calls.get(str(event.item.get("call_id")))
         if place is None or not event.item.get("name"):
             return None
         self.items[place] = event.item
-        return replace(event, index=place, item=self._rename_call(event.item))
+        return event._replace(output_index=place, item=self._rename_call(event.item))
 
-    def _begin_call(self, event: ItemStarted) -> RunEvent | None:
+    def _begin_call(self, event: ItemAdded) -> RunEvent | None:
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
-            self._calls[str(call_id)] = event.index
-            return replace(event, item=self._rename_call(event.item))
-        self._dropped.add(event.index)
+            self._calls[str(call_id)] = event.output_index
+            return event._replace(item=self._rename_call(event.item))
+        self._dropped.add(event.output_index)
         return None
 
     def _rename_call(self, call: Item) -> Item:
         return {**call, "name": self._original_name(str(call["name"]))}
 
     def _is_call(self, event: RunEvent | None) -> bool:
-        return isinstance(event, ItemStarted) and is_call(event.item)
+        return isinstance(event, ItemAdded) and is_call(event.item)
 
 
 class Transcript:
@@ -13894,11 +13839,11 @@ class Transcript:
         self.next_index += 1
         return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
-    def build_call_events(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
+    def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
         """Return the events of a call that no answer of this run brought."""
         self.next_index += 1
         index = self.next_index - 1
-        return ItemStarted(index, call), ItemEnded(index, call)
+        return ItemAdded(index, call), ItemDone(index, call)
 
 
 # ==== gpt5_agent.agent.calls: The calls of one round: refused, put to a person, run here, or left to the host.
@@ -14209,18 +14154,18 @@ class _ShownPart:
     is_thought: bool
     text: str = ""
 
-    def start_event(self) -> ItemStarted:
+    def start_event(self) -> ItemAdded:
         """Return the event of its beginning."""
-        return ItemStarted(self.index, self._item("in_progress", ""))
+        return ItemAdded(self.index, self._item("in_progress", ""))
 
-    def add_text(self, text: str) -> Grew:
+    def add_text(self, text: str) -> TextDelta:
         """Add text; return the event of it."""
         self.text += text
-        return Grew(self.index, "summary" if self.is_thought else "text", 0, text)
+        return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
 
-    def end_event(self) -> ItemEnded:
+    def end_event(self) -> ItemDone:
         """Return the event of its end, which says again what it is."""
-        return ItemEnded(self.index, self._item("completed", self.text.rstrip()))
+        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
@@ -14342,7 +14287,7 @@ class MessageParts:
         last, own = self._pieces[-1], message_text(self._item)
         if not last.is_thought and parse_think_spans(own) == [ThinkSpan(False, own)]:
             last.text = own
-            yield ItemEnded(last.index, self._item)
+            yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
 
@@ -14386,13 +14331,13 @@ class ThoughtFilter:
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what takes the place of an event."""
         match event:
-            case ItemStarted() if item_type(event.item) == "message":
-                self._messages[event.index] = self._start_message(event.item)
-            case Grew() if event.index in self._messages:
-                yield from self._messages[event.index].add_text(event.text)
-            case ItemEnded() if event.index in self._messages:
-                yield from self._messages[event.index].end(event.item)
-            case Cited() if event.index in self._messages:
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = self._start_message(event.item)
+            case TextDelta() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].add_text(event.text)
+            case ItemDone() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].end(event.item)
+            case AnnotationAdded() if event.output_index in self._messages:
                 pass  # the ended item has it again
             case Status():
                 yield event
@@ -14421,16 +14366,24 @@ class ThoughtFilter:
         )
 
     def _show_other(
-        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | ToolOutput
+        self,
+        event: (
+            ItemAdded
+            | TextDelta
+            | PartialImage
+            | AnnotationAdded
+            | ItemDone
+            | ToolOutput
+        ),
     ) -> Iterator[RunEvent]:
         """Yield an event of anything but a message, at its place."""
-        if isinstance(event, ItemStarted) and is_call(event.item):
+        if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._handle_call(event.item)
-        if isinstance(event, Grew) and event.kind in ("summary", "reasoning"):
+        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
             self._has_thought = True
-        if event.index not in self._indexes:
-            self._indexes[event.index] = self._new_index()
-        yield replace(event, index=self._indexes[event.index])
+        if event.output_index not in self._indexes:
+            self._indexes[event.output_index] = self._new_index()
+        yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield what the texts of this round become now that it calls a tool.
@@ -14490,11 +14443,11 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
     """Yield the events of a whole thought."""
-    yield ItemStarted(index, build_thought_item(name, [], "in_progress"))
+    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
     if text:
-        yield Grew(index, "summary", 0, text)
+        yield TextDelta(index, "summary", 0, text)
     summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemEnded(index, build_thought_item(name, summary))
+    yield ItemDone(index, build_thought_item(name, summary))
 
 
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
@@ -16067,8 +16020,8 @@ class ClientRenderer:
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:
-            case ItemEnded() | ToolOutput():
-                self._items[shown.index] = shown.item
+            case ItemDone() | ToolOutput():
+                self._items[shown.output_index] = shown.item
             case RunDone():
                 self._run_end = shown
 

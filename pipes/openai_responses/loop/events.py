@@ -1,103 +1,43 @@
-"""The closed union of events that a run reports to viewers and to storage.
+"""The closed union of what a run reports to those who show it or record it.
 
-`index` counts the output items of the whole run, over all its responses.
+The events of output items are those of the stream, renumbered over the whole run.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import NO_CARD, ItemEvent
 
 
-@dataclass(frozen=True, slots=True)
-class ItemStarted:
-    """An item began; `item` holds what is known so far."""
-
-    index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Grew:
-    """A text of the item at `index` grew by `text`.
-
-    `kind` and `part` are those of the stream's deltas.
-    """
-
-    index: int
-    kind: str
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A place in a text of the message at `index` has a source.
-
-    `annotation` is the wire's own; the final item contains it again.
-    """
-
-    index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """An unfinished picture of the item at `index`.
-
-    The fields are those of the stream's event.
-    """
-
-    index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemEnded:
-    """An item is complete: `item` is the final wire dict, byte for byte.
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    index: int
-    item: Item
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
-    """A call got its output; `item` is the input item with it for the model.
+class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
     """
 
-    index: int
+    output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseDone:
-    """One response ended regularly; `usage` is None if it was not reported."""
+class ResponseDone(NamedTuple):
+    """One response ended in an orderly way; `usage` is None when it was not told."""
 
     response_id: str
     status: str
     usage: Usage | None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """A status line for people who wait.
+class Status(NamedTuple):
+    """Something a person should know while they wait, as a status line.
 
-    `cause` names what was given up to get an answer (`Fallback.cause`), or is empty.
+    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
     """
 
     sentence: str
@@ -106,11 +46,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What the log needs to know about the last response.
+    """What the log needs to know of the last response.
 
-    `request_id` is OpenAI's id of the request, `model` the model that answered,
-    `status` the HTTP status if there was one, `error` the error that the API reported,
-    `removed` the number of items that the API removed from the input, by reason.
+    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
+    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
+    how many items the API took out of the input, by the reason.
     """
 
     request_id: str = ""
@@ -122,11 +62,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RunDone:
-    """The last event of every run.
+    """The last event of every run, however it ended.
 
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
-    the finished items of the whole run, outputs of calls included. `cost` is in US
-    dollars; None if it is unknown or was not asked for.
+    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
+    items of the whole run that ended, outputs of calls among them; `cost` is in US
+    dollars, None where it is unknown or nobody asked.
     """
 
     ending: Ending
@@ -137,14 +77,4 @@ class RunDone:
     cost: float | None = None
 
 
-RunEvent = (
-    ItemStarted
-    | Grew
-    | Cited
-    | Pictured
-    | ItemEnded
-    | ToolOutput
-    | ResponseDone
-    | Status
-    | RunDone
-)
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
