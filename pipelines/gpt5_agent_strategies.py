@@ -79,7 +79,6 @@ from contextlib import (
     suppress,
 )
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -488,11 +487,6 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite the results of `tool`."""
-    return tool.get("type") in ("web_search", "file_search")
-
-
 def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
@@ -612,10 +606,10 @@ class Failure:
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.failure = setback
+        self.failure = failure
         self.request_id = request_id
 
     @property
@@ -879,12 +873,12 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def failure_status(setback: Failure) -> str:
+def failure_status(failure: Failure) -> str:
     """Return the status line for a failure after which the request is sent again."""
-    if setback.status == 429:
+    if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if setback.status and setback.status != 200:
-        return f"The model's server has trouble (HTTP {setback.status})."
+    if failure.status and failure.status != 200:
+        return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
 
@@ -1257,98 +1251,6 @@ _PLAIN_FACTS = replace(
 )
 
 
-_YES_OR_NO_FACTS = frozenset(
-    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
-)
-_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
-_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
-_SAMPLINGS = ("always", "with_none", "never")
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """What an administrator says about one model; empty texts say nothing."""
-
-    like: str = ""
-    name: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-Overrides = Mapping[str, Override]
-
-
-def read_overrides(text: str) -> dict[str, Override]:
-    """Return the overrides of a JSON object by model id; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
-    if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Resolve a name like `resolve_model`, with the administrator's overrides first.
-
-    An effort at the end of an overridden name counts if the model accepts it.
-    """
-    if name in overrides:
-        return _apply_override(name, overrides[name])
-    base, _, effort = name.rpartition("-")
-    if base in overrides and effort in REASONING_EFFORTS:
-        model = _apply_override(base, overrides[base])
-        if model.takes_effort(effort):
-            return replace(model, effort=effort, name=f"{model.name} ({effort})")
-    return resolve_model(name)
-
-
-def _apply_override(name: str, said: Override) -> ResolvedModel:
-    model = resolve_model(said.like or name)
-    facts = replace(model.facts, **said.facts)
-    if not said.like:
-        return replace(model, facts=facts, name=said.name or model.name)
-    return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=said.name or name
-    )
-
-
-def _read_override(model: str, row: object) -> Override:
-    if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_error(model, "is no JSON object"))
-    said = dict(row)
-    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
-    for key, value in (*texts.items(), *said.items()):
-        if not _can_be(key, value):
-            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
-    if "efforts" in said:
-        said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
-
-
-def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is allowed for the fact named `key`."""
-    if key in _YES_OR_NO_FACTS:
-        return isinstance(value, bool)
-    if key in _NUMBER_FACTS:
-        return isinstance(value, int) and value > 0
-    if key == "sampling":
-        return value in _SAMPLINGS
-    if key == "efforts":
-        rows = value if isinstance(value, list) else [value]
-        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
-    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
-
-
-def _entry_error(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
-
-
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
@@ -1406,12 +1308,6 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
-
 
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
@@ -1422,16 +1318,6 @@ def cost_of_run(
     """
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
-    if table is None:
-        raise InvalidRequest(_NOT_PRICES)
-    return {model: _read_row(row) for model, row in table.items()}
 
 
 def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
@@ -1458,19 +1344,6 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
     }
     counts = Counter(name for name, _ in paid)
     return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
-
-
-def _read_row(row: object) -> ModelPrices:
-    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
-    numbers = all(
-        name in _PRICE_NAMES
-        and isinstance(price, int | float)
-        and 0 <= price < _MILLION
-        for name, price in prices.items()
-    )
-    if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
-    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -2120,11 +1993,6 @@ def random_fraction() -> float:
     return random.random()
 
 
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -2482,34 +2350,6 @@ def _first_error(error: ValidationError) -> str:
     return f"The setting {place} cannot be sent: {first['msg']}."
 
 
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
-)
-"""Keys of a body that are not parameters, or that are sent under other names."""
-
-_OBJECTS = ("reasoning", "text")
-_LONGEST_NAME = 40
-
-
-def dropped_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the names that were not sent: unknown to the API, or rejected by the
-    model.
-
-    They are the API's names, `reasoning.effort` for a field inside an object.
-    """
-    given, sent = read_parameters(asked), request.payload()
-    names = [
-        f"{key}.{inner}"
-        for key in _OBJECTS
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
-    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
-
-
 _OPENAI_ONLY = (
     "access_programs",
     "context_management",
@@ -2577,28 +2417,28 @@ class RetryPolicy:
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
     """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not _is_retried(setback):
+    if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.retry_after is None else setback.retry_after
+    wait = backoff if failure.retry_after is None else failure.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Failure) -> bool:
-    words = {setback.error.code, setback.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+def _is_retried(failure: Failure) -> bool:
+    words = {failure.error.code, failure.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
         return False
-    if setback.should_retry is not None:
-        return setback.should_retry
-    if setback.status in (None, 200):
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
-    return setback.status in _RETRIED_STATUS or setback.status >= 500
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 def _is_limit_of_spending(code: str | None) -> bool:
@@ -3194,8 +3034,8 @@ class HttpResponse:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
@@ -3370,33 +3210,9 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     except (*NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
+    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, request_id_of(response))
-
-
-async def container_file(
-    endpoint: Endpoint,
-    connections: Connections,
-    ids: tuple[str, str],
-    most_bytes: int,
-    deadlines: Deadlines,
-) -> bytes:
-    """Return the bytes of a file in a container; raises the same errors as `get`.
-
-    `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer; the rest is not read.
-    """
-    container, file = (quote(part, safe="") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
-    found = bytearray()
-    asked = connections.get(endpoint, path, deadlines)
-    async with asked as answer, aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            found += chunk
-            if len(found) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
-    return bytes(found)
+    return ApiRefused(sentence, failure, request_id_of(response))
 
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
@@ -3435,91 +3251,94 @@ class Client:
     deadlines: Deadlines
 
 
-async def stream_response(
+def stream_response(
     request: ResponsesRequest,
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, and yield its run events.
+    """Send `request`, feed the answer to `state`, and yield its run events.
 
     A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
-    if line.endpoint.strict:
+    if client.endpoint.strict:
         payload = strict_payload(payload)
-    line.deadlines.start_attempt()
-    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    posted = client.connections.post(
+        client.endpoint, "/responses", payload, client.deadlines
+    )
+    return _read_response(posted, client, state, cursor)
 
 
-async def resume_stream(
-    path: str, line: Client, turn: ResponseState, cursor: Cursor
+def _resume_stream(
+    path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
     """Request `path`: a response, or the rest of its stream.
 
     Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
-    line.deadlines.start_attempt()
-    asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    requested = client.connections.get(client.endpoint, path, client.deadlines)
+    return _read_response(requested, client, state, cursor)
 
 
 async def _read_response(
     sent: AbstractAsyncContextManager[HttpResponse],
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    client.deadlines.start_attempt()
     async with sent as answer:
-        turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
-            async for event in events:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            for event in await _read_object(answer, state, cursor):
                 yield event
+        decoder = EventStreamDecoder()
+        while answer.is_stream and not (answer.is_read or state.ending):
+            batch = await _read_batch(answer, decoder)
+            began = asyncio.get_running_loop().time()
+            if batch:
+                client.deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, cursor)
+            del batch  # hold no bytes of the wire while deltas gather
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if not state.ending:
+                with answer.paused():
+                    await _gather_deltas(events, began, client.limits.join_seconds)
         await answer.drain()
 
 
-async def _response_events(
-    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        if cursor is not None:
-            cursor.note(response)
-        status = str(response.get("status") or "completed")
-        if status not in _UNDER_WAY:
-            for event in turn.feed(FinalResponse(status, response)):
-                yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = asyncio.get_running_loop().time()
-            if batch:
-                line.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # hold no bytes of the wire while deltas gather
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            with answer.paused():
-                await _gather_deltas(events, began, line.limits.join_seconds)
+async def _read_object(
+    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
+) -> list[RunEvent]:
+    response = await answer.response_object()
+    if cursor is not None:
+        cursor.note(response)
+    status = str(response.get("status") or "completed")
+    if status in _UNDER_WAY:
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+async def _read_batch(
+    answer: HttpResponse, decoder: EventStreamDecoder
+) -> list[ServerSentEvent]:
+    """Return the events of the next piece of the body, or of its end."""
+    chunk = await answer.read_any()
+    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
-    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before they are fed to the turn, so it works once for each batch.
+    Deltas are joined first, so `state` works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -3530,16 +3349,7 @@ def _batch_events(
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in join_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, without keeping them."""
-    decoder = EventStreamDecoder()
-    while not answer.is_read:
-        yield decoder.feed(await answer.read_any())
-    yield decoder.close()
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
 async def _gather_deltas(
@@ -3562,54 +3372,72 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def stream_background(
-    request: ResponsesRequest, line: Client, turn: ResponseState
+async def _stream_background(
+    request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield its run events.
+    """Send a background `request`, feed its response to `state`, yield its run events.
 
     Raises the same errors as `stream_response` until the response has an id; after that
     only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
     end, by an error, a cancellation or by closing the generator, the response is
     cancelled, because it would go on to cost money without a reader.
     """
-    following = _BackgroundRun(line, turn)
-    part = _until_named(
-        stream_response(request, line, turn, following.cursor), following
-    )
+    background = _BackgroundRun(client, state)
+    part = stream_response(request, client, state, background.cursor)
     try:
         while True:
             error: ResponsesError | None = None
             try:
+                first = await background.first_event(part)
                 async with aclosing(part) as events:
+                    if first is not None:
+                        yield first
                     async for event in events:
                         yield event
             except ResponsesError as caught:
                 error = caught
-            if turn.ending or not following.can_go_on(error):
+            if state.ending or not background.can_go_on(error):
                 break
-            wait = following.wait_after(error)
-            if following.has_news:
+            wait = background.wait_after(error)
+            if background.has_news:
                 yield Status(_BROKE)
             await asyncio.sleep(wait)
-            part = following.next_part()
+            part = background.next_part()
     finally:
-        following.abandon()
+        background.abandon()
 
 
 class _BackgroundRun:
     """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Client, turn: ResponseState) -> None:
+    def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
-        self._line = line
-        self._turn = turn
+        self._client = client
+        self._state = state
         self._seen: int | None = None
         self._failures = 0
         self._resumable = True
         self._asks = False
         self._is_left = False
+
+    async def first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.is_set():
+            return await anext(part, None)
+        first = asyncio.create_task(_first_of(part))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._client.connections.do_later(self._close(part, first))
+            raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -3625,7 +3453,7 @@ class _BackgroundRun:
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
+            return self._within_limits(self._client.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
@@ -3641,19 +3469,9 @@ class _BackgroundRun:
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return resume_stream(path, self._line, self._turn, self.cursor)
+        return _resume_stream(path, self._client, self._state, self.cursor)
 
-    def release(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, as soon as there is an
-        id.
-
-        Without an id the response could not be cancelled.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
+    async def _close(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         named = asyncio.create_task(self._named.wait())
@@ -3669,11 +3487,11 @@ class _BackgroundRun:
 
     def abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        named, ended = self.cursor.response_id, self._turn.ending
+        named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
             path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
+            self._client.connections.post_later(self._client.endpoint, path)
 
     @property
     def _can_resume(self) -> bool:
@@ -3681,31 +3499,14 @@ class _BackgroundRun:
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
         """Return the wait after a failure; None for a final refusal."""
-        setback = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        policy = self._client.limits.resuming
+        return retry_wait(policy, self._failures, failure, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.allow(wait):
+        if not self._client.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
-
-
-async def _until_named(
-    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of `part`, and keep it open until the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.release(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
 
 
 async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
@@ -3726,7 +3527,7 @@ class Attempts:
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Client,
+        client: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
@@ -3734,19 +3535,19 @@ class Attempts:
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
-        self._line = line
+        self._client = client
         self._policy = retries
         self._first_index = first_index
         self._retries = 0
-        self._healed: set[str] = set()
+        self._causes: set[str] = set()
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
-            sent = stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._line, self.response)
+            sent = _stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._client, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -3754,7 +3555,7 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.allow(self._wait):
+            if note is None or not self._client.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
@@ -3780,28 +3581,30 @@ class Attempts:
 
     def _next(self) -> Status | None:
         """Return the status before the next attempt; None if there is none."""
-        setback = _early_failure(self.error, self.response)
-        if setback is None or (self.request.background and _may_run(self.error)):
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = find_fallback(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Status(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request, self._wait = fallback.request, 0.0
+            return Status(fallback.sentence, fallback.cause)
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
-def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
+def _early_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Failure(200, turn.refusal)
-    if turn.event_count:
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if state.event_count:
         return None
     if isinstance(error, ApiRefused):
         return error.failure
@@ -4575,11 +4378,6 @@ def responses_tools(
     function becomes strict whose schema allows it. Other tools are not changed.
     """
     return [_responses_tool(spec, strict) for spec in specs]
-
-
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API itself runs a tool, or has it run on another server."""
-    return tool.get("type") not in _CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
@@ -5402,11 +5200,11 @@ async def run(
     exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
     the connection and cancels the tools.
     """
-    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
     so_far = _RunState()
     while True:
-        attempts = Attempts(request, line, retries, len(so_far.output))
+        attempts = Attempts(request, client, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
@@ -5420,7 +5218,7 @@ async def run(
         round_ = _ToolRound(attempts.response.output, toolset, so_far)
         if not round_.has_work:
             break
-        with line.deadlines.paused():
+        with client.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
@@ -5635,9 +5433,6 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -5670,204 +5465,6 @@ def text_digest(text: str) -> str:
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
-
-
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return the time of the oldest record in the value of one key; 0 if none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _invalidated(record: Record) -> Record:
-    """Return a record without the items that only their maker can read."""
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
-
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
-_SHORT = 500
-_STAYS = ("__v", "dead")
-
-Values = Mapping[str, Any]
-
-
-def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
-
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _empty_value(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: the oldest first, outputs before items."""
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    """Return an item with a shorter output, or with shorter logs of its code."""
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
 # ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
@@ -6294,65 +5891,6 @@ def _plain_text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A user's message as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """The text that the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def pair_messages(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id. The answer to the last one is being
-    written.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish for another answer is not stored in the chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # Matched from the end, because the host may have left out the oldest messages.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return the places of the user's messages."""
-    return [
-        place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
-    ]
-
-
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
-    """Yield the user's messages from `message_id` back to the first."""
-    seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
-        seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
-            answer_id = ""
-        else:
-            answer_id = message_id
-        message_id = str(message.get("parentId") or "")
-
-
 # ==== owui_chat.input.history: The input items of a chat's history.
 
 _SIGN = "<details type="
@@ -6632,22 +6170,6 @@ def host_event(event: dict[str, Any]) -> Chunk:
 # ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
-
-
-def file_citations(item: Mapping[str, Any]) -> list[Item]:
-    """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
-
-
-def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name."""
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [
-        address for address in found if PurePosixPath(unquote(address)).name == name
-    ]
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
@@ -6953,18 +6475,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
     return None
 
 
-def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a response with the texts that the host returns for them.
-
-    `turn` has the shown text of each item; the host does not return that of commentary.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
-
-
 RECORD_TYPE = "openai_responses:kept"
 
 
@@ -6992,176 +6502,6 @@ class TurnDetails:
 
 AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 """The events of a view: those of the run, and those of its records."""
-
-
-_Answer = list[AssistantText | ToolCall | ToolMessage]
-_Place = tuple[int, int]
-"""The number of a chat part, and the position in its text."""
-
-
-def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all values that are stored in the outputs of a chat's messages.
-
-    They have the form of message keys' values, under keys that no message has.
-    """
-    items = (item for message in messages.values() for item in _output_of(message))
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for item in filter(_is_kept, items)
-    }
-
-
-def stored_outputs(
-    messages: Mapping[str, Any], tip: str, more: str = ""
-) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, grouped by run.
-
-    `more` is a message that the host appends: the answer that is written anew.
-    """
-    chain: list[Mapping[str, Any]] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.insert(0, message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in chain:
-        if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
-
-
-def restore_from_outputs(
-    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
-) -> list[ChatPart]:
-    """Return a chat with markers for the records in its `runs`.
-
-    Matched from the end, because the host may have left out the oldest messages. A run
-    that differs from the stored chat is not changed.
-    """
-    waiting = list(runs)
-    answers: list[list[ChatPart]] = []
-    for is_said, group in groupby(
-        reversed(stretches), lambda s: isinstance(s, UserMessage)
-    ):
-        part = [*group][::-1]
-        answers.insert(0, part if is_said else _merge_output(part, waiting))
-    return [stretch for part in answers for stretch in part]
-
-
-def _merge_output(
-    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
-) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which is then removed from the
-    list.
-    """
-    answer: _Answer = [
-        stretch for stretch in part if not isinstance(stretch, UserMessage)
-    ]
-    for number in reversed(range(len(waiting))):
-        places = _places(answer, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_kept, waiting[number]))
-            del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
-    return list(part)
-
-
-def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return the position of each message of a run; None if the answer is another one.
-
-    Commentary, which the host does not return, is placed behind the item before it.
-    """
-    found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
-    for item in run:
-        if is_call_output(item):
-            place = max(place, _behind_output(answer, item))
-        elif item_type(item) == COMMENTARY_TYPE:
-            found[_item_id(item)] = place
-        elif item_type(item) == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _call_ids(answer, run) else None
-
-
-def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return the position of a text at or behind `place`."""
-    first, start = place
-    for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, AssistantText):
-            at = stretch.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
-
-
-def _behind_output(answer: _Answer, item: Item) -> _Place:
-    for number, stretch in enumerate(answer):
-        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
-            return number + 1, 0
-    return 0, 0
-
-
-def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that are in both."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
-    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
-
-
-def _with_markers(
-    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
-) -> Iterator[ChatPart]:
-    lines: dict[_Place, str] = {}
-    for item in kept:
-        place = places.get(item.get("before") or "")
-        if place is None and item.get("before"):
-            continue  # its text is gone
-        place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
-    for number, stretch in enumerate(answer):
-        here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, AssistantText):
-            yield _with_lines(stretch, here)
-        else:
-            yield from map(AssistantText, here.values())
-            yield stretch
-    if last := lines.get((len(answer), 0)):
-        yield AssistantText(last)
-
-
-def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
-    text = answered.text
-    for at in sorted(lines, reverse=True):
-        text = text[:at] + lines[at] + text[at:]
-    return AssistantText(text)
-
-
-def _output_of(message: object) -> list[Item]:
-    """Return the output items of a stored message."""
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
-
-
-def _given_text(item: Item) -> str:
-    """Return the text of a message as the host returns it."""
-    parts = content_parts(item.get("content"))
-    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _is_kept(item: Item) -> bool:
-    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
-
-
-def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(RECORD_ID)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
 
 
 # ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
@@ -12175,27 +11515,6 @@ class Provider(Protocol):
         """
 
 
-class AgentContext(Protocol):
-    """What a listener gives its signals to."""
-
-    async def emit_input(self, text: str) -> None:
-        """Take what was heard; returns once it is answered."""
-
-
-class Listener(Protocol):
-    """Hears something of the outside world and passes it on."""
-
-    @property
-    def name(self) -> str:
-        """The name that no other listener has."""
-
-    async def on_start(self, context: AgentContext) -> None:
-        """Begin to listen; what is heard goes to `context.emit_input`."""
-
-    async def on_stop(self) -> None:
-        """Stop, with nothing left open."""
-
-
 class Guide(Protocol):
     """Who the agent is, and what it remembers."""
 
@@ -14720,8 +14039,6 @@ class Agent:
         return RoundEnded(name, items, notes, goes_on=not self.is_over)
 
 
-STRATEGIES = ("gpt5_function_calling", "gpt5_react")
-
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
 
@@ -15137,39 +14454,102 @@ def _write_sealing_key(key: bytes) -> None:
 
 # ==== gpt5_agent.shell.valves: The administrator's valves; any stored value loads.
 
+_PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
+    "TOOL_TIMEOUT_SECONDS": (1, 3600),
+    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
+    "SANDBOX_SECONDS": (1, 600),
+    "SANDBOX_MEMORY_MB": (64, 16_384),
+    "SANDBOX_DISK_MB": (1, 1024),
+    "MAXIMUM_ITERATIONS": (1, 30),
+    "MAXIMUM_SECONDS": (0, 86_400),
+    "MAXIMUM_TOKENS": (0, 100_000_000),
+    "MAX_RETRIES": (0, 5),
+    "CONNECT_TIMEOUT_SECONDS": (1, 300),
+    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
+    "IDLE_TIMEOUT_SECONDS": (30, 900),
+}
 
-class AgentValves(BaseModel):
-    """Who answers, in which manner, within which bounds."""
+
+class Valves(BaseModel):
+    """Settings of the administrator; the page shows them in this order."""
+
+    # The key and the address
 
     API_KEY: str = Field(
         default="",
-        description=f"Key for BASE_URL: {SECRET_FORMS} Example: `env:OPENAI_API_KEY`, which "
-        "is also what holds when this is empty.",
-        json_schema_extra={"input": {"type": "password"}},
+        description=f"Key for BASE_URL: {SECRET_FORMS} If empty, the environment's "
+        "OPENAI_API_KEY is used. Example: `env:OPENAI_API_KEY`.",
+        json_schema_extra=_PASSWORD,
     )
     BASE_URL: str = Field(
         default=DEFAULT_BASE_URL,
         description="Address of the Responses API, with or without `/v1`. Example: "
         f"`{DEFAULT_BASE_URL}`.",
     )
+    ORGANIZATION: str = Field(
+        default="", description="Organisation to bill. Example: `org-abc`."
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill. Example: `proj_abc`."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description="More headers, as a JSON object of texts; a value can be "
+        f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
+        json_schema_extra=_PASSWORD,
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API "
+        "accepts. Example: `strict`.",
+    )
+
+    # The model, its reasoning and its answers
+
     MODEL: str = Field(
         default="gpt-6.1-sol",
-        description="The model of both agents; an effort can be part of the name. "
-        "Example: `gpt-5.2-high`. A request may name another one as `agent_model`.",
+        description="Model of both agents; the name can include an effort. A request "
+        "can name another model as `agent_model`. Example: `gpt-5.2-high`.",
     )
+    REASONING_EFFORT: Literal[
+        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = Field(
+        default="",
+        description="How long the model thinks; if empty, MODEL decides. Example: "
+        "`high`.",
+    )
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
+        default="auto",
+        description="Show a summary of the reasoning. OpenAI gives it to verified "
+        "organisations only. Example: `disabled`.",
+    )
+    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
+        default="",
+        description="How long answers are; if empty, the model decides. Example: "
+        "`low`.",
+    )
+    ENABLE_STREAM: bool = Field(
+        default=True,
+        description="Stream answers from the API. Turn it off for an organisation that "
+        "may not stream. Example: `true`.",
+    )
+
+    # The agent
+
     INSTRUCTION: str = Field(
         default="",
-        description="What the agent is and does, in front of all policies. Example: "
-        "`You help the support team of an online shop.`",
+        description="What the agent is and does; it stands before the policies. "
+        "Example: `You help the support team of an online shop.`",
     )
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
         default="full",
-        description="How the policies are worded. `full`: in detail. `lean`: short, by "
-        "outcome, for newer models. `auto`: whatever suits the model. Example: `lean`.",
+        description="Wording of the policies: `full` is detailed, `lean` is short and "
+        "for newer models, `auto` depends on the model. Example: `lean`.",
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
-        description="Other policies. Plain text is added behind all of them. Example: "
+        description="Other policies. Plain text is added after them. Example: "
         "`Answer in French.` A JSON object replaces single ones, by the keys "
         "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
         "`tool_preamble_policy` or `extra_policy`. Example: "
@@ -15177,59 +14557,29 @@ class AgentValves(BaseModel):
     )
     CONTEXT: str = Field(
         default="",
-        description="What the agent should know, given to it with every question and "
-        "shown as a source: facts, where `context_gathering_policy` says how it goes "
-        "about finding more. Example: `Our office hours are 9 to 17.`",
+        description="Facts that the agent reads with every question, shown as a source; "
+        "`context_gathering_policy` says how it finds more. Example: "
+        "`Our office hours are 9 to 17.`",
     )
     PRESET: str = Field(
         default="",
-        description="A guide: who the agent is, and how much of a chat it remembers. "
-        "`researcher`, `engineer`, `companion`, or a file's name without `.json` in "
-        "PRESETS_DIR. Example: `researcher`.",
+        description="Who the agent is and how much of a chat it remembers: "
+        "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
+        "without `.json`. Example: `researcher`.",
     )
     PRESETS_DIR: str = Field(
         default="",
-        description="Folder with guides of your own, as JSON files. Example: "
+        description="Folder with your own presets, as JSON files. Example: "
         "`/app/presets`.",
-    )
-    MAXIMUM_ITERATIONS: int = Field(
-        default=6,
-        description="How many rounds of tools one answer may take, 1 to 30; then the "
-        "model answers with what it has. Example: `6`.",
-    )
-    MAXIMUM_SECONDS: int = Field(
-        default=0,
-        description="How long the model and our tools may work for one answer; 0 is no "
-        "limit. Example: `300`.",
-    )
-    MAXIMUM_TOKENS: int = Field(
-        default=0,
-        description="How many tokens one answer may take, over all its rounds; 0 is no "
-        "limit. Example: `200000`.",
     )
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
-        description="Show what the model says before it calls tools, as a thought. Off: "
-        "the answer alone. Example: `true`.",
+        description="Show what the model says before it calls tools, as a thought. If "
+        "off, only the answer is shown. Example: `true`.",
     )
 
+    # Tools that run in this pipeline
 
-class OwnToolValves(BaseModel):
-    """Which tools the agent brings itself, and what they may do."""
-
-    TOOL_APPROVAL: str = Field(
-        default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
-    )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120, description="For a single call of our own tools. Example: `120`."
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        description="Longest output of a tool of our own that the model gets; of a "
-        "longer one it gets the beginning and the end. Example: `100000`.",
-    )
     MCP_SERVERS_JSON: str = Field(
         default="",
         description="MCP servers whose tools run here, as a JSON list of objects: "
@@ -15241,9 +14591,9 @@ class OwnToolValves(BaseModel):
     )
     ALLOW_STDIO: bool = Field(
         default=False,
-        description="Let MCP_SERVERS_JSON start programs on this server. The server "
-        "takes new valves from whoever reaches it, without a key: then whoever does "
-        "can run anything. Example: `false`.",
+        description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
+        "reach the Pipelines server can change its valves without a key, and could then "
+        "run any program. Example: `false`.",
     )
     OPENAPI_SERVERS_JSON: str = Field(
         default="",
@@ -15255,82 +14605,69 @@ class OwnToolValves(BaseModel):
     )
     SANDBOX: bool = Field(
         default=False,
-        description="Let the model run Python and keep files, in a sandbox without "
-        "network. Where none can be had the log says why, and nothing is offered. "
-        "Example: `true`.",
+        description="Let the model run Python and keep files in a sandbox without "
+        "network. If no sandbox works on this server, the log says why and no tool is "
+        "offered. Example: `true`.",
     )
     SANDBOX_SECONDS: int = Field(
-        default=30, description="For one run in the sandbox. Example: `30`."
+        default=30, description="Time limit of one run in the sandbox. Example: `30`."
     )
     SANDBOX_MEMORY_MB: int = Field(
-        default=512, description="For one run, all its processes. Example: `512`."
+        default=512,
+        description="Memory of one run, for all its processes. Example: `512`.",
     )
     SANDBOX_DISK_MB: int = Field(
-        default=64, description="For the files of one chat. Example: `64`."
+        default=64, description="Space for the files of one chat. Example: `64`."
     )
     SANDBOX_WHEELS: str = Field(
         default="",
-        description="Folder of wheels that runs may install; empty installs nothing. "
-        "Example: `/srv/wheels`.",
+        description="Folder of wheels that runs may install; if empty, nothing can be "
+        "installed. Example: `/srv/wheels`.",
     )
     FILES_ROOT: str = Field(
         default="",
-        description="The one folder from which tools may hand over files by their path; "
-        "empty forbids it. Example: `/files`.",
-    )
-
-
-class AnswerValves(BaseModel):
-    """How much is thought and said, and in which form it comes."""
-
-    REASONING_EFFORT: Literal[
-        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = Field(
-        default="",
-        description="How long the model thinks; empty leaves it to MODEL. Example: "
-        "`high`.",
-    )
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
-        default="auto",
-        description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
-    )
-    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
-        default="",
-        description="How long answers are; empty leaves it to the model. Example: "
-        "`low`.",
-    )
-    ENABLE_STREAM: bool = Field(
-        default=True,
-        description="Stream answers from the server. Off: for organisations that may "
-        "not stream. Example: `true`.",
+        description="The only folder whose files tools may return by path; if empty, "
+        "none may. Example: `/files`.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model ask for several tools at once. Example: `true`.",
+        description="Let the model call several tools at once. Example: `true`.",
     )
-
-
-class NetworkValves(BaseModel):
-    """Who pays, how patient the pipeline is, over which network."""
-
-    ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+    TOOL_TIMEOUT_SECONDS: int = Field(
+        default=120,
+        description="Time limit of one call of a tool that runs here. Example: `120`.",
     )
-    PROJECT: str = Field(
-        default="", description="Project to bill. Example: `proj_abc`."
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        description="Longest output of a tool that the model gets; the middle of a "
+        "longer one is left out. Example: `100000`.",
     )
-    EXTRA_HEADERS: str = Field(
+    TOOL_APPROVAL: str = Field(
         default="",
-        description=f"More headers, as a JSON object of texts; a value can be {SECRET_FORMS} "
-        'Example: `{"X-Team": "env:TEAM_KEY"}`.',
-        json_schema_extra={"input": {"type": "password"}},
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
     )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API knows. "
-        "Example: `strict`.",
+
+    # Cost
+
+    MAXIMUM_ITERATIONS: int = Field(
+        default=6,
+        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        "model answers with what it has. Example: `6`.",
     )
+    MAXIMUM_SECONDS: int = Field(
+        default=0,
+        description="Time limit of one answer, without the host's tools; 0 is no "
+        "limit. Example: `300`.",
+    )
+    MAXIMUM_TOKENS: int = Field(
+        default=0,
+        description="How many tokens all rounds of one answer may take; 0 is no limit. "
+        "Example: `200000`.",
+    )
+
+    # The network
+
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
@@ -15338,22 +14675,22 @@ class NetworkValves(BaseModel):
     )
     CONNECT_TIMEOUT_SECONDS: int = Field(
         default=30,
-        description="How long a connection may take to come about. Example: `30`.",
+        description="Time limit for opening a connection. Example: `30`.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the server may take to begin its answer, 30 to 900. "
+        description="How long the API may take to begin its answer, 30 to 900. "
         "Example: `300`.",
     )
     IDLE_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the server may be silent in the middle of an answer, "
-        "30 to 900. Example: `300`.",
+        description="How long the API may send nothing within an answer, 30 to 900. "
+        "Example: `300`.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Off only for a test. Example: "
-        "`true`.",
+        description="Check the server's certificate. Turn it off only for a test. "
+        "Example: `true`.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -15362,38 +14699,18 @@ class NetworkValves(BaseModel):
     )
     PROXY: str = Field(
         default="",
-        description=f"Address of an HTTP proxy: {SECRET_FORMS} Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
-        json_schema_extra={"input": {"type": "password"}},
+        description=f"Address of an HTTP proxy: {SECRET_FORMS} If empty, the "
+        "environment's HTTPS_PROXY and NO_PROXY are used. Example: "
+        "`http://10.0.0.1:3128`.",
+        json_schema_extra=_PASSWORD,
     )
 
-
-_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "MAXIMUM_ITERATIONS": (1, 30),
-    "MAXIMUM_SECONDS": (0, 86_400),
-    "MAXIMUM_TOKENS": (0, 100_000_000),
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
-    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
-}
-
-
-class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
-    """Settings of the administrator, the fields of the last base first, then our own.
-
-    That is how pydantic orders them, and the page shows them as they are ordered.
-    """
+    # The log
 
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
-        "secrets left out. Example: `false`.",
+        "without secrets. Example: `false`.",
     )
 
     @field_validator("*", mode="wrap")
@@ -15485,26 +14802,6 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     except OSError:
         return None
     return content if len(content) <= most else None
-
-
-def build_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool = False
-) -> ToolServerSettings:
-    """Return the servers; raises InvalidRequest where a whole valve cannot be read."""
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    """Return a secret, or None: the entry that needs it is then left out alone."""
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
 
 
 _SandboxKey = tuple[SandboxLimits, str]
