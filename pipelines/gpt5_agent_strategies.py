@@ -124,17 +124,137 @@ from pydantic import (
 
 Item = dict[str, Any]
 
-CALL_OUTPUTS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: the kind of the text and its field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: its kind and its field."""
+    output_type: str = ""
+    """The type of the answer, for a call that our side has to answer."""
+    from_client: bool = False
+    """Only our side makes it."""
+    is_encrypted: bool = False
+    """Only the account and the model family that made it can read it."""
+    id_prefix: str = ""
+    """How the id begins that other servers ask for."""
+    is_hosted: bool = False
+    """The API makes it or runs it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """Which later requests a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that it demands even where they are null."""
+    is_call: bool = False
+    """It is part of a call of a hosted tool."""
+    tool: str = ""
+    """The type of the hosted tool that makes it."""
+    include: str = ""
+    """What the API leaves out of it unless a request includes it."""
+    refused_at_minimal: bool = False
+    """Its tool cannot be used with the effort `minimal`."""
+    fee: float = 0
+    """US dollars for one call, or for each different value of `fee_field`."""
+    fee_field: str = ""
+
+
+def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
+    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
+
+
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
+        parts=(("summary", "summary"), ("reasoning", "content")),
+        is_encrypted=True,
+        id_prefix="rs",
+    ),
+    "compaction": ItemKind(is_encrypted=True),
+    "function_call": ItemKind(
+        text=("arguments", "arguments"),
+        output_type="function_call_output",
+        id_prefix="fc",
+    ),
+    "function_call_output": ItemKind(from_client=True),
+    "custom_tool_call": ItemKind(
+        text=("arguments", "input"),
+        output_type="custom_tool_call_output",
+        id_prefix="ctc",
+    ),
+    "custom_tool_call_output": ItemKind(from_client=True),
+    "web_search_call": _hosted(
+        "web_search",
+        "action",
+        is_call=True,
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        fee=0.01,
+    ),
+    "file_search_call": _hosted(
+        "file_search",
+        "queries",
+        is_call=True,
+        refused_at_minimal=True,
+        fee=0.0025,  # not verified
+    ),
+    "code_interpreter_call": _hosted(
+        "code_interpreter",
+        "container_id",
+        nullable=("code", "outputs"),
+        text=("code", "code"),
+        is_call=True,
+        include="code_interpreter_call.outputs",
+        fee=0.03,  # not verified
+        fee_field="container_id",
+    ),
+    # It would be looked up by an id that was never stored: see `image_message`.
+    "image_generation_call": _hosted(
+        "image_generation", returned="never", refused_at_minimal=True
+    ),
+    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
+    "mcp_call": _hosted(
+        "mcp",
+        *("server_label", "name", "arguments"),
+        text=("arguments", "arguments"),
+        is_call=True,
+    ),
+    "mcp_approval_request": _hosted(
+        "mcp",
+        *("id", "server_label", "name", "arguments"),
+        returned="same_run",
+        is_call=True,
+    ),
+    "mcp_approval_response": _hosted(
+        "mcp",
+        *("approval_request_id", "approve"),
+        returned="same_run",
+        is_call=True,
+        from_client=True,
+    ),
 }
-"""Calls that our side answers, by the type of the output."""
+"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
+map (2026-11-21)."""
+
+_OTHER_KIND = ItemKind()
+
+CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
+"""Calls that we answer, by the type of their answer."""
+
+_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
 
 
 def item_type(item: Mapping[str, Any]) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
+
+
+def kind_of(item: Mapping[str, Any]) -> ItemKind:
+    """Return what is known of items of this type."""
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
@@ -153,22 +273,22 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is commentary that precedes the answer."""
+    """Say whether `item` is a message in front of the answer, about the work on it."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be sent without being stored."""
+    """Say whether `item` is reasoning that can be sent back."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only the account and model family that made `item` can read it."""
-    return item_type(item) in ("reasoning", "compaction")
+    """Say whether only the model and account that made `item` can read it."""
+    return kind_of(item).is_encrypted
 
 
 def is_compaction(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` replaces everything that came before it."""
+    """Say whether `item` replaces all items before it."""
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -187,7 +307,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; ignore what other servers send in its place."""
+    """Return the parts of a content; anything else that a server sends is left out."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
@@ -199,15 +319,15 @@ def part_text(part: Mapping[str, Any]) -> str:
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls that have no output yet."""
+    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
 def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that belong together.
+    """Return the places of the calls and outputs that are pairs.
 
-    An output answers a call in front of it, of its own kind; a `call_id` counts once.
+    An output answers an earlier call of its own kind; a `call_id` counts once.
     """
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
@@ -228,7 +348,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning before them.
 
     The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that it produced, so it is removed together with that item
+    belongs to the item that it produced, so it is dropped with that item
     (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
@@ -258,51 +378,40 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as in a delta event."""
+"""A kind of text and the number of its part."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can extend."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call" | "mcp_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
-        case "code_interpreter_call":
-            yield ("code", 0), _text_or_empty(item.get("code"))
+    """Yield the place and the text of everything in `item` that deltas can grow."""
+    kind = kind_of(item)
+    for text_kind, field in kind.parts:
+        parts = item.get(field)
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, Mapping):
+                is_refusal = part.get("type") == "refusal"
+                found = part.get("refusal" if is_refusal else "text")
+                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+    if kind.text:
+        text_kind, field = kind.text
+        yield (text_kind, 0), _string(item.get(field))
 
 
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
+def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-_READ_FORMS = ("png", "jpeg", "webp")
+_READABLE_FORMATS = ("png", "jpeg", "webp")
 
 
 def is_image_call(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is the drawing of a picture."""
+    """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
-    held = is_image_call(item) and bool(item.get("result"))
-    return held and image_format(item) in _READ_FORMS
+    has_result = is_image_call(item) and bool(item.get("result"))
+    return has_result and image_format(item) in _READABLE_FORMATS
 
 
 def image_format(item: Mapping[str, Any]) -> str:
@@ -311,71 +420,60 @@ def image_format(item: Mapping[str, Any]) -> str:
 
 
 def image_url(item: Mapping[str, Any]) -> str:
-    """Return a drawn picture as an address that holds it."""
+    """Return a drawn picture as a data URL."""
     kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message."""
+    """Return a drawn picture as an input message.
+
+    The item itself cannot go back: the API would look it up by an id that it never
+    stored.
+    """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "web_search_call": ("action",),
-    "file_search_call": ("queries",),
-    "code_interpreter_call": ("container_id",),
-    "mcp_list_tools": ("server_label", "tools"),
-    "mcp_call": ("server_label", "name", "arguments"),
-    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-}
-"""Hosted items that can be sent back, with the fields that the API requires. A drawn
-picture is not among them: the API would look it up by an id that it never stored."""
-
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
-
-_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
-"""Tools that cannot be used with the effort `minimal` (docs/reference/responses-api.md,
-"Sampling and effort")."""
-
-
-_INCLUDED = {
-    "web_search": "web_search_call.action.sources",
-    "code_interpreter": "code_interpreter_call.outputs",
-}
-"""By tool: what the API leaves out of an item unless `include` names it."""
 
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return item_type(item) in (*_NEEDS, "image_generation_call")
+    return kind_of(item).is_hosted
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted item that later requests send again."""
-    kind = item_type(item)
-    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+    """Say whether `item` is a finished hosted one that can go into a later request."""
+    name, kind = item_type(item), kind_of(item)
+    if not kind.is_hosted or kind.returned == "never":
         return False
-    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if item.get("status") in _UNFINISHED:
         return False
-    if kind == "mcp_list_tools" and item.get("error"):
+    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
-    return all(item.get(key) is not None for key in _NEEDS[kind])
+    return all(item.get(key) is not None for key in kind.required)
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item` again; an approval is over by then."""
-    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
+    """Say whether later turns of a chat send `item`, a hosted one."""
+    return is_host_returned(item) and kind_of(item).returned == "always"
+
+
+def is_replayed(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    if is_hosted(item):
+        return is_kept_hosted(item) or has_image(item)
+    return item_type(item) in ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
-    Lists of remote servers stay, because they are no calls. Pictures stay too, because
-    people see them in the answer.
+    Lists of remote tools and pictures stay.
     """
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
@@ -383,7 +481,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
         if is_reasoning(item):
             dangling.append(item)
             continue
-        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
             kept += [*dangling, item]
         dangling = []
     return kept
@@ -406,18 +504,19 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
 
 
 def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that can be offered at this `effort`."""
-    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
-    return [tool for tool in tools if tool.get("type") not in refused]
+    """Return the tools that the API takes together with `effort`."""
+    is_minimal = effort == "minimal"
+    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
 
 
 def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return the `include` values that are needed to show what `tools` did."""
-    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+    """Return what a request has to include to show what `tools` did."""
+    included = (_tool_kind(tool).include for tool in tools)
+    return [name for name in included if name]
 
 
-def _is_hosted_call(item: Mapping[str, Any]) -> bool:
-    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+def _tool_kind(tool: Item) -> ItemKind:
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -507,10 +606,10 @@ class Failure:
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.failure = setback
+        self.failure = failure
         self.request_id = request_id
 
     @property
@@ -774,12 +873,12 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def failure_status(setback: Failure) -> str:
+def failure_status(failure: Failure) -> str:
     """Return the status line for a failure after which the request is sent again."""
-    if setback.status == 429:
+    if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if setback.status and setback.status != 200:
-        return f"The model's server has trouble (HTTP {setback.status})."
+    if failure.status and failure.status != 200:
+        return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
 
@@ -1209,13 +1308,6 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
-"""Dollars for one call of a hosted tool: $10 and $2.50 per thousand (price map of
-LiteLLM 1.109.1, 2026-11-21; the second is not verified)."""
-
-_CONTAINER_FEE = 0.03
-"""Dollars for one container of the code interpreter; not verified."""
-
 
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
@@ -1245,15 +1337,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    items = list(output)
-    calls = Counter(item_type(item) for item in items)
-    containers = {
-        item.get("container_id")
-        for item in items
-        if item_type(item) == "code_interpreter_call"
+    paid = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+        for place, item in enumerate(output)
+        if (kind := kind_of(item)).fee
     }
-    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
-    return fees + len(containers) * _CONTAINER_FEE
+    counts = Counter(name for name, _ in paid)
+    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -2271,7 +2361,6 @@ _OPENAI_ONLY = (
     "safety_identifier",
     "stream_options",
 )
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -2281,12 +2370,10 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strict_item(item: Item) -> Item:
-    kind = item_type(item)
-    if kind == "message" and item.get("role") == "assistant":
+    if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    if kind in _ID_PREFIXES:
-        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
-    return item
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
 def _digest(item: Item) -> str:
@@ -2330,28 +2417,28 @@ class RetryPolicy:
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
     """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not _is_retried(setback):
+    if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.retry_after is None else setback.retry_after
+    wait = backoff if failure.retry_after is None else failure.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Failure) -> bool:
-    words = {setback.error.code, setback.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+def _is_retried(failure: Failure) -> bool:
+    words = {failure.error.code, failure.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
         return False
-    if setback.should_retry is not None:
-        return setback.should_retry
-    if setback.status in (None, 200):
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
-    return setback.status in _RETRIED_STATUS or setback.status >= 500
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 def _is_limit_of_spending(code: str | None) -> bool:
@@ -2947,8 +3034,8 @@ class HttpResponse:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
@@ -3123,9 +3210,9 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     except (*NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
+    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, request_id_of(response))
+    return ApiRefused(sentence, failure, request_id_of(response))
 
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
@@ -3164,91 +3251,94 @@ class Client:
     deadlines: Deadlines
 
 
-async def stream_response(
+def stream_response(
     request: ResponsesRequest,
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, and yield its run events.
+    """Send `request`, feed the answer to `state`, and yield its run events.
 
     A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
-    if line.endpoint.strict:
+    if client.endpoint.strict:
         payload = strict_payload(payload)
-    line.deadlines.start_attempt()
-    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    posted = client.connections.post(
+        client.endpoint, "/responses", payload, client.deadlines
+    )
+    return _read_response(posted, client, state, cursor)
 
 
-async def resume_stream(
-    path: str, line: Client, turn: ResponseState, cursor: Cursor
+def _resume_stream(
+    path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
     """Request `path`: a response, or the rest of its stream.
 
     Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
-    line.deadlines.start_attempt()
-    asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    requested = client.connections.get(client.endpoint, path, client.deadlines)
+    return _read_response(requested, client, state, cursor)
 
 
 async def _read_response(
     sent: AbstractAsyncContextManager[HttpResponse],
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    client.deadlines.start_attempt()
     async with sent as answer:
-        turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
-            async for event in events:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            for event in await _read_object(answer, state, cursor):
                 yield event
+        decoder = EventStreamDecoder()
+        while answer.is_stream and not (answer.is_read or state.ending):
+            batch = await _read_batch(answer, decoder)
+            began = asyncio.get_running_loop().time()
+            if batch:
+                client.deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, cursor)
+            del batch  # hold no bytes of the wire while deltas gather
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if not state.ending:
+                with answer.paused():
+                    await _gather_deltas(events, began, client.limits.join_seconds)
         await answer.drain()
 
 
-async def _response_events(
-    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        if cursor is not None:
-            cursor.note(response)
-        status = str(response.get("status") or "completed")
-        if status not in _UNDER_WAY:
-            for event in turn.feed(FinalResponse(status, response)):
-                yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = asyncio.get_running_loop().time()
-            if batch:
-                line.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # hold no bytes of the wire while deltas gather
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            with answer.paused():
-                await _gather_deltas(events, began, line.limits.join_seconds)
+async def _read_object(
+    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
+) -> list[RunEvent]:
+    response = await answer.response_object()
+    if cursor is not None:
+        cursor.note(response)
+    status = str(response.get("status") or "completed")
+    if status in _UNDER_WAY:
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+async def _read_batch(
+    answer: HttpResponse, decoder: EventStreamDecoder
+) -> list[ServerSentEvent]:
+    """Return the events of the next piece of the body, or of its end."""
+    chunk = await answer.read_any()
+    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
-    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before they are fed to the turn, so it works once for each batch.
+    Deltas are joined first, so `state` works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -3259,16 +3349,7 @@ def _batch_events(
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in join_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, without keeping them."""
-    decoder = EventStreamDecoder()
-    while not answer.is_read:
-        yield decoder.feed(await answer.read_any())
-    yield decoder.close()
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
 async def _gather_deltas(
@@ -3291,54 +3372,72 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def stream_background(
-    request: ResponsesRequest, line: Client, turn: ResponseState
+async def _stream_background(
+    request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield its run events.
+    """Send a background `request`, feed its response to `state`, yield its run events.
 
     Raises the same errors as `stream_response` until the response has an id; after that
     only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
     end, by an error, a cancellation or by closing the generator, the response is
     cancelled, because it would go on to cost money without a reader.
     """
-    following = _BackgroundRun(line, turn)
-    part = _until_named(
-        stream_response(request, line, turn, following.cursor), following
-    )
+    background = _BackgroundRun(client, state)
+    part = stream_response(request, client, state, background.cursor)
     try:
         while True:
             error: ResponsesError | None = None
             try:
+                first = await background.first_event(part)
                 async with aclosing(part) as events:
+                    if first is not None:
+                        yield first
                     async for event in events:
                         yield event
             except ResponsesError as caught:
                 error = caught
-            if turn.ending or not following.can_go_on(error):
+            if state.ending or not background.can_go_on(error):
                 break
-            wait = following.wait_after(error)
-            if following.has_news:
+            wait = background.wait_after(error)
+            if background.has_news:
                 yield Status(_BROKE)
             await asyncio.sleep(wait)
-            part = following.next_part()
+            part = background.next_part()
     finally:
-        following.abandon()
+        background.abandon()
 
 
 class _BackgroundRun:
     """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Client, turn: ResponseState) -> None:
+    def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
-        self._line = line
-        self._turn = turn
+        self._client = client
+        self._state = state
         self._seen: int | None = None
         self._failures = 0
         self._resumable = True
         self._asks = False
         self._is_left = False
+
+    async def first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.is_set():
+            return await anext(part, None)
+        first = asyncio.create_task(_first_of(part))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._client.connections.do_later(self._close(part, first))
+            raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -3354,7 +3453,7 @@ class _BackgroundRun:
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
+            return self._within_limits(self._client.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
@@ -3370,19 +3469,9 @@ class _BackgroundRun:
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return resume_stream(path, self._line, self._turn, self.cursor)
+        return _resume_stream(path, self._client, self._state, self.cursor)
 
-    def release(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, as soon as there is an
-        id.
-
-        Without an id the response could not be cancelled.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
+    async def _close(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         named = asyncio.create_task(self._named.wait())
@@ -3398,11 +3487,11 @@ class _BackgroundRun:
 
     def abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        named, ended = self.cursor.response_id, self._turn.ending
+        named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
             path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
+            self._client.connections.post_later(self._client.endpoint, path)
 
     @property
     def _can_resume(self) -> bool:
@@ -3410,31 +3499,14 @@ class _BackgroundRun:
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
         """Return the wait after a failure; None for a final refusal."""
-        setback = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        policy = self._client.limits.resuming
+        return retry_wait(policy, self._failures, failure, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.allow(wait):
+        if not self._client.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
-
-
-async def _until_named(
-    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of `part`, and keep it open until the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.release(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
 
 
 async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
@@ -3455,7 +3527,7 @@ class Attempts:
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Client,
+        client: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
@@ -3463,19 +3535,19 @@ class Attempts:
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
-        self._line = line
+        self._client = client
         self._policy = retries
         self._first_index = first_index
         self._retries = 0
-        self._healed: set[str] = set()
+        self._causes: set[str] = set()
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
-            sent = stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._line, self.response)
+            sent = _stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._client, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -3483,7 +3555,7 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.allow(self._wait):
+            if note is None or not self._client.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
@@ -3509,28 +3581,30 @@ class Attempts:
 
     def _next(self) -> Status | None:
         """Return the status before the next attempt; None if there is none."""
-        setback = _early_failure(self.error, self.response)
-        if setback is None or (self.request.background and _may_run(self.error)):
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = find_fallback(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Status(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request, self._wait = fallback.request, 0.0
+            return Status(fallback.sentence, fallback.cause)
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
-def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
+def _early_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Failure(200, turn.refusal)
-    if turn.event_count:
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if state.event_count:
         return None
     if isinstance(error, ApiRefused):
         return error.failure
@@ -4489,12 +4563,6 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 """The prefix of the ids of remote calls, and of no others."""
 
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
-
 
 def remote_name(item: Mapping[str, Any]) -> str:
     """Return the name of a remote tool: its server's label, then its own name.
@@ -4567,7 +4635,7 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
     acts = (
         place
         for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+        if not kind_of(item).from_client and item.get("call_id") not in refused
     )
     return max(acts, default=-1)
 
@@ -4632,8 +4700,6 @@ def _remote_error(item: Mapping[str, Any]) -> str:
 
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that the API requires even if they are null."""
 
 
 def strip_for_replay(item: Item) -> Item:
@@ -4669,20 +4735,20 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 
 def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that the API requires in a special form."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    """Return the fields of a hosted item that are not simply left as they are."""
+    kind = kind_of(item)
+    demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
     if demanded.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
+    if kind.tool == "web_search":
         action = item["action"].items()
         demanded["action"] = {
             k: v for k, v in action if k != "sources" and v is not None
         }
-    # An approval refers to the id of its request.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
+    # An approval is named by the id of the request for it.
+    if "id" in demanded and kind.returned == "always":
         demanded["id"] = _new_id(str(item["id"]))
     return demanded
 
@@ -5134,11 +5200,11 @@ async def run(
     exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
     the connection and cancels the tools.
     """
-    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
     so_far = _RunState()
     while True:
-        attempts = Attempts(request, line, retries, len(so_far.output))
+        attempts = Attempts(request, client, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
@@ -5152,7 +5218,7 @@ async def run(
         round_ = _ToolRound(attempts.response.output, toolset, so_far)
         if not round_.has_work:
             break
-        with line.deadlines.paused():
+        with client.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
@@ -5843,12 +5909,6 @@ def strip_old_blocks(text: str) -> str:
     return _BLOCK.sub("", text[:end]) + text[end:]
 
 
-_RETURNED_TYPES = frozenset(
-    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
-)
-"""The types of a run's items that are sent again, beside hosted items."""
-
-
 def build_input(
     stretches: Iterable[ChatPart],
     records: Mapping[str, Record],
@@ -5908,7 +5968,7 @@ class _RunHistory:
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if _may_return(item)
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -6005,12 +6065,6 @@ def _split(
     if isinstance(stretch, AssistantText):
         return list(split_at_markers(strip_old_blocks(stretch.text)))
     return stretch
-
-
-def _may_return(item: Item) -> bool:
-    """Say whether a stored item can be part of a later request."""
-    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_image(item)
 
 
 def _is_answer(item: Item) -> bool:

@@ -250,12 +250,12 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def failure_status(setback: Failure) -> str:
+def failure_status(failure: Failure) -> str:
     """Return the status line for a failure after which the request is sent again."""
-    if setback.status == 429:
+    if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if setback.status and setback.status != 200:
-        return f"The model's server has trouble (HTTP {setback.status})."
+    if failure.status and failure.status != 200:
+        return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
 

@@ -92,10 +92,10 @@ class Failure:
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.failure = setback
+        self.failure = failure
         self.request_id = request_id
 
     @property

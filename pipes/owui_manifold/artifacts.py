@@ -28,6 +28,7 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
+from owui_chat.code import is_code
 from owui_chat.files import container_addresses, file_citations
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.host import NewFile, store_file, user_model
@@ -73,7 +74,7 @@ class ArtifactStore:
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
             return await self._pictures([image_url(item)])
-        if item_type(item) == "code_interpreter_call" and host_reads:
+        if is_code(item) and host_reads:
             outputs = content_parts(item.get("outputs"))
             return await self._pictures(str(part.get("url")) for part in outputs)
         cited = file_citations(item) if host_reads or caller.streams else []

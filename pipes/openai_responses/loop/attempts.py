@@ -89,91 +89,94 @@ class Client:
     deadlines: Deadlines
 
 
-async def stream_response(
+def stream_response(
     request: ResponsesRequest,
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, and yield its run events.
+    """Send `request`, feed the answer to `state`, and yield its run events.
 
     A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
-    if line.endpoint.strict:
+    if client.endpoint.strict:
         payload = strict_payload(payload)
-    line.deadlines.start_attempt()
-    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    posted = client.connections.post(
+        client.endpoint, "/responses", payload, client.deadlines
+    )
+    return _read_response(posted, client, state, cursor)
 
 
-async def resume_stream(
-    path: str, line: Client, turn: ResponseState, cursor: Cursor
+def _resume_stream(
+    path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
     """Request `path`: a response, or the rest of its stream.
 
     Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
-    line.deadlines.start_attempt()
-    asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    requested = client.connections.get(client.endpoint, path, client.deadlines)
+    return _read_response(requested, client, state, cursor)
 
 
 async def _read_response(
     sent: AbstractAsyncContextManager[HttpResponse],
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    client.deadlines.start_attempt()
     async with sent as answer:
-        turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
-            async for event in events:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            for event in await _read_object(answer, state, cursor):
                 yield event
+        decoder = EventStreamDecoder()
+        while answer.is_stream and not (answer.is_read or state.ending):
+            batch = await _read_batch(answer, decoder)
+            began = asyncio.get_running_loop().time()
+            if batch:
+                client.deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, cursor)
+            del batch  # hold no bytes of the wire while deltas gather
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if not state.ending:
+                with answer.paused():
+                    await _gather_deltas(events, began, client.limits.join_seconds)
         await answer.drain()
 
 
-async def _response_events(
-    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        if cursor is not None:
-            cursor.note(response)
-        status = str(response.get("status") or "completed")
-        if status not in _UNDER_WAY:
-            for event in turn.feed(FinalResponse(status, response)):
-                yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = asyncio.get_running_loop().time()
-            if batch:
-                line.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # hold no bytes of the wire while deltas gather
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            with answer.paused():
-                await _gather_deltas(events, began, line.limits.join_seconds)
+async def _read_object(
+    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
+) -> list[RunEvent]:
+    response = await answer.response_object()
+    if cursor is not None:
+        cursor.note(response)
+    status = str(response.get("status") or "completed")
+    if status in _UNDER_WAY:
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+async def _read_batch(
+    answer: HttpResponse, decoder: EventStreamDecoder
+) -> list[ServerSentEvent]:
+    """Return the events of the next piece of the body, or of its end."""
+    chunk = await answer.read_any()
+    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
-    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before they are fed to the turn, so it works once for each batch.
+    Deltas are joined first, so `state` works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -184,16 +187,7 @@ def _batch_events(
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in join_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, without keeping them."""
-    decoder = EventStreamDecoder()
-    while not answer.is_read:
-        yield decoder.feed(await answer.read_any())
-    yield decoder.close()
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
 async def _gather_deltas(
@@ -216,54 +210,72 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def stream_background(
-    request: ResponsesRequest, line: Client, turn: ResponseState
+async def _stream_background(
+    request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield its run events.
+    """Send a background `request`, feed its response to `state`, yield its run events.
 
     Raises the same errors as `stream_response` until the response has an id; after that
     only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
     end, by an error, a cancellation or by closing the generator, the response is
     cancelled, because it would go on to cost money without a reader.
     """
-    following = _BackgroundRun(line, turn)
-    part = _until_named(
-        stream_response(request, line, turn, following.cursor), following
-    )
+    background = _BackgroundRun(client, state)
+    part = stream_response(request, client, state, background.cursor)
     try:
         while True:
             error: ResponsesError | None = None
             try:
+                first = await background.first_event(part)
                 async with aclosing(part) as events:
+                    if first is not None:
+                        yield first
                     async for event in events:
                         yield event
             except ResponsesError as caught:
                 error = caught
-            if turn.ending or not following.can_go_on(error):
+            if state.ending or not background.can_go_on(error):
                 break
-            wait = following.wait_after(error)
-            if following.has_news:
+            wait = background.wait_after(error)
+            if background.has_news:
                 yield Status(_BROKE)
             await asyncio.sleep(wait)
-            part = following.next_part()
+            part = background.next_part()
     finally:
-        following.abandon()
+        background.abandon()
 
 
 class _BackgroundRun:
     """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Client, turn: ResponseState) -> None:
+    def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
-        self._line = line
-        self._turn = turn
+        self._client = client
+        self._state = state
         self._seen: int | None = None
         self._failures = 0
         self._resumable = True
         self._asks = False
         self._is_left = False
+
+    async def first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.is_set():
+            return await anext(part, None)
+        first = asyncio.create_task(_first_of(part))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._client.connections.do_later(self._close(part, first))
+            raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -279,7 +291,7 @@ class _BackgroundRun:
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
+            return self._within_limits(self._client.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
@@ -295,19 +307,9 @@ class _BackgroundRun:
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return resume_stream(path, self._line, self._turn, self.cursor)
+        return _resume_stream(path, self._client, self._state, self.cursor)
 
-    def release(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, as soon as there is an
-        id.
-
-        Without an id the response could not be cancelled.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
+    async def _close(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         named = asyncio.create_task(self._named.wait())
@@ -323,11 +325,11 @@ class _BackgroundRun:
 
     def abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        named, ended = self.cursor.response_id, self._turn.ending
+        named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
             path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
+            self._client.connections.post_later(self._client.endpoint, path)
 
     @property
     def _can_resume(self) -> bool:
@@ -335,31 +337,14 @@ class _BackgroundRun:
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
         """Return the wait after a failure; None for a final refusal."""
-        setback = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        policy = self._client.limits.resuming
+        return retry_wait(policy, self._failures, failure, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.allow(wait):
+        if not self._client.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
-
-
-async def _until_named(
-    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of `part`, and keep it open until the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.release(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
 
 
 async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
@@ -380,7 +365,7 @@ class Attempts:
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Client,
+        client: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
@@ -388,19 +373,19 @@ class Attempts:
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
-        self._line = line
+        self._client = client
         self._policy = retries
         self._first_index = first_index
         self._retries = 0
-        self._healed: set[str] = set()
+        self._causes: set[str] = set()
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
-            sent = stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._line, self.response)
+            sent = _stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._client, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -408,7 +393,7 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.allow(self._wait):
+            if note is None or not self._client.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
@@ -434,28 +419,30 @@ class Attempts:
 
     def _next(self) -> Status | None:
         """Return the status before the next attempt; None if there is none."""
-        setback = _early_failure(self.error, self.response)
-        if setback is None or (self.request.background and _may_run(self.error)):
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = find_fallback(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Status(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request, self._wait = fallback.request, 0.0
+            return Status(fallback.sentence, fallback.cause)
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
-def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
+def _early_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Failure(200, turn.refusal)
-    if turn.event_count:
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if state.event_count:
         return None
     if isinstance(error, ApiRefused):
         return error.failure

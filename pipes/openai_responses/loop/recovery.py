@@ -53,28 +53,28 @@ class RetryPolicy:
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
     """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not _is_retried(setback):
+    if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.retry_after is None else setback.retry_after
+    wait = backoff if failure.retry_after is None else failure.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Failure) -> bool:
-    words = {setback.error.code, setback.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+def _is_retried(failure: Failure) -> bool:
+    words = {failure.error.code, failure.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
         return False
-    if setback.should_retry is not None:
-        return setback.should_retry
-    if setback.status in (None, 200):
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
-    return setback.status in _RETRIED_STATUS or setback.status >= 500
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 def _is_limit_of_spending(code: str | None) -> bool:

@@ -54,11 +54,11 @@ async def run(
     exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
     the connection and cancels the tools.
     """
-    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
     so_far = _RunState()
     while True:
-        attempts = Attempts(request, line, retries, len(so_far.output))
+        attempts = Attempts(request, client, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
@@ -72,7 +72,7 @@ async def run(
         round_ = _ToolRound(attempts.response.output, toolset, so_far)
         if not round_.has_work:
             break
-        with line.deadlines.paused():
+        with client.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, item_type
+from openai_responses.items import ITEM_KINDS, Item, item_type, kind_of
 from openai_responses.json_input import parse_json_object
 from openai_responses.models.resolve import ModelPrices
 
@@ -69,13 +69,6 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
-"""Dollars for one call of a hosted tool: $10 and $2.50 per thousand (price map of
-LiteLLM 1.109.1, 2026-11-21; the second is not verified)."""
-
-_CONTAINER_FEE = 0.03
-"""Dollars for one container of the code interpreter; not verified."""
-
 _PRICE_NAMES = ModelPrices._fields
 _NOT_PRICES = (
     "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
@@ -121,15 +114,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    items = list(output)
-    calls = Counter(item_type(item) for item in items)
-    containers = {
-        item.get("container_id")
-        for item in items
-        if item_type(item) == "code_interpreter_call"
+    paid = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+        for place, item in enumerate(output)
+        if (kind := kind_of(item)).fee
     }
-    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
-    return fees + len(containers) * _CONTAINER_FEE
+    counts = Counter(name for name, _ in paid)
+    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
 
 
 def _read_row(row: object) -> ModelPrices:

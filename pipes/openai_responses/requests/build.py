@@ -22,6 +22,7 @@ from openai_responses.items import (
     Item,
     include_for,
     item_type,
+    kind_of,
     message_text,
     tools_at_effort,
 )
@@ -281,7 +282,6 @@ _OPENAI_ONLY = (
     "safety_identifier",
     "stream_options",
 )
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -291,12 +291,10 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strict_item(item: Item) -> Item:
-    kind = item_type(item)
-    if kind == "message" and item.get("role") == "assistant":
+    if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    if kind in _ID_PREFIXES:
-        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
-    return item
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
 def _digest(item: Item) -> str:

@@ -36,6 +36,7 @@ from openai_responses.items import (
     is_hosted,
     is_reasoning,
     item_type,
+    kind_of,
     part_text,
 )
 from openai_responses.models.resolve import resolve_model
@@ -83,12 +84,6 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 _REMOTE_SIGN = "mcp"
 """The prefix of the ids of remote calls, and of no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
@@ -162,7 +157,7 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
     acts = (
         place
         for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+        if not kind_of(item).from_client and item.get("call_id") not in refused
     )
     return max(acts, default=-1)
 
@@ -227,8 +222,6 @@ def _remote_error(item: Mapping[str, Any]) -> str:
 
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that the API requires even if they are null."""
 
 
 def strip_for_replay(item: Item) -> Item:
@@ -264,20 +257,20 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 
 def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that the API requires in a special form."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    """Return the fields of a hosted item that are not simply left as they are."""
+    kind = kind_of(item)
+    demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
     if demanded.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
+    if kind.tool == "web_search":
         action = item["action"].items()
         demanded["action"] = {
             k: v for k, v in action if k != "sources" and v is not None
         }
-    # An approval refers to the id of its request.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
+    # An approval is named by the id of the request for it.
+    if "id" in demanded and kind.returned == "always":
         demanded["id"] = _new_id(str(item["id"]))
     return demanded
 

@@ -333,8 +333,8 @@ class HttpResponse:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
@@ -509,9 +509,9 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     except (*NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
+    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, request_id_of(response))
+    return ApiRefused(sentence, failure, request_id_of(response))
 
 
 async def container_file(

@@ -23,7 +23,7 @@ from openai_responses.items import (
     is_call,
     is_commentary,
     is_encrypted,
-    is_kept_hosted,
+    is_replayed,
     item_type,
     message_text,
     since_compaction,
@@ -58,12 +58,6 @@ def strip_old_blocks(text: str) -> str:
         return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-_RETURNED_TYPES = frozenset(
-    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
-)
-"""The types of a run's items that are sent again, beside hosted items."""
 
 
 def build_input(
@@ -125,7 +119,7 @@ class _RunHistory:
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if _may_return(item)
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -222,12 +216,6 @@ def _split(
     if isinstance(stretch, AssistantText):
         return list(split_at_markers(strip_old_blocks(stretch.text)))
     return stretch
-
-
-def _may_return(item: Item) -> bool:
-    """Say whether a stored item can be part of a later request."""
-    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_image(item)
 
 
 def _is_answer(item: Item) -> bool:
