@@ -8,9 +8,9 @@ description: Agents over the Responses API, with policies, limits and approvals.
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
 
     openai_responses  items, errors, endings, json_input, models.catalog,
-                      models.resolve, models.usage, loop.events, endpoint, clock,
-                      requests.parameters, requests.build, loop.recovery,
-                      transport.stream, loop.response, transport.connections,
+                      models.resolve, models.usage, transport.stream, loop.events,
+                      endpoint, clock, requests.parameters, requests.build,
+                      loop.recovery, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments, redaction,
                       requests.tools, requests.replay, loop.tools, loop.run
     owui_chat  storage.markers, storage.records, storage.details_carrier, code,
@@ -95,6 +95,7 @@ from secrets import token_hex
 from threading import Lock, Thread
 from time import monotonic
 from traceback import extract_tb
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import (
     SplitResult,
@@ -257,7 +258,7 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.Delta` has them."""
+"""A kind of text and its part, as `events.TextDelta` has them."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
@@ -1250,82 +1251,408 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
     return fees + len(containers) * _CONTAINER_FEE
 
 
-# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or keep it.
+# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
 
 
-@dataclass(frozen=True, slots=True)
-class ItemStarted:
-    """An item began; `item` is what is known of it so far."""
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline.
 
-    index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Grew:
-    """A text of the item at `index` grew by `text`.
-
-    `kind` and `part` are those of `events.Delta`.
+    A tuple, because there is one for each token: it is made in half the time.
     """
 
-    index: int
+    event: str
+    data: str
+
+
+class EventStreamDecoder:
+    """Turns chunks, cut anywhere, into events.
+
+    The bytes of an unfinished line are kept as they came and joined once, when the
+    line ends: the work is linear in the length of the stream.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self._fragments: list[bytes] = []
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            if chunk.startswith(b"\n"):  # the second half of a CRLF
+                chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._fragments.append(chunk)
+            return []
+        if self._fragments:
+            self._fragments.append(chunk)
+            chunk = b"".join(self._fragments)
+            self._fragments = []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event that the end of the stream cut off after its last line.
+
+        The standard drops it. Here a terminal event whose blank line is missing is
+        worth more than the rule: without it a finished answer would count as cut.
+        """
+        rest = b"".join(self._fragments)
+        self._fragments = []
+        return self._take_lines(rest + b"\n\n")
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
+        """Read the whole lines of `text`; keep what follows the last line end."""
+        lines = text.splitlines()
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._fragments.append(lines.pop())
+        return self._dispatched(lines)
+
+    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        """Return the events that a blank line among `lines` ends."""
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    name = self._event.decode("utf-8", "replace")
+                    text = b"\n".join(self._lines).decode("utf-8", "replace")
+                    events.append(ServerSentEvent(name, text))
+                self._event, self._lines = b"", []
+            # id, retry, comments and unknown fields carry nothing we act on
+        return events
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""What may stand in a path; other servers put base64 into their ids."""
+
+
+class Cursor:
+    """The response that is read, and the number of its last event.
+
+    `response_id` is empty until the server has named it, `last` is None as long as no
+    event had a number.
+    """
+
+    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
+        """Start before the first event; `named` is called once there is an id."""
+        self._named = named
+        self.response_id = ""
+        self.last: int | None = None
+
+    def advance(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it had not come before."""
+        # Read a second time: few events of a background run come in a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if self.last is not None and number <= self.last:
+            return False
+        self.last = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object; what cannot be one is none."""
+        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+        named = told.get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self.response_id = named
+            self._named()
+
+
+NO_CARD: Mapping[str, Any] = MappingProxyType({})
+"""Nothing to show beside an item."""
+
+
+class TextDelta(NamedTuple):
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code.
+    """
+
+    output_index: int
     kind: str
     part: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A place in a text of the message at `index` refers to something.
+class TextDone(NamedTuple):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+    output_index: int
+    kind: str
+    part: int
+    text: str
+
+
+class AnnotationAdded(NamedTuple):
+    """`response.output_text.annotation.added`: what a place in a text refers to.
 
     `annotation` is the wire's own; the ended item has it again.
     """
 
-    index: int
+    output_index: int
     part: int
     annotation: Item
 
 
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """A picture of the item at `index` as far as it is drawn.
+class PartialImage(NamedTuple):
+    """`response.image_generation_call.partial_image`: an image as far as it is drawn.
 
-    The fields are those of `events.Sketched`.
+    `image` is base64, `form` its format where the server tells it.
     """
 
-    index: int
+    output_index: int
     number: int
     image: str
     form: str
 
 
-@dataclass(frozen=True, slots=True)
-class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte.
+class ItemAdded(NamedTuple):
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """`response.output_item.done`: the item as it counts, byte for byte.
 
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
-    index: int
+    output_index: int
     item: Item
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class FinalResponse(NamedTuple):
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+
+    `status` is "cancelled", too, where the response itself was asked for.
+    """
+
+    status: str
+    response: Mapping[str, Any]
+
+
+class StreamError(NamedTuple):
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+class Unknown(NamedTuple):
+    """Anything else, by its type."""
+
+    type: str
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+`output_index` counts within one response on the wire, over the whole run behind
+`loop.response`.
+"""
+
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _text_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
+            out.append(TextDelta(*place, "".join(texts)))
+    return out
+
+
+def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    return event[:3] if isinstance(event, TextDelta) else None
+
+
+_ANNOTATION = "response.output_text.annotation.added"
+_JSON_BLANK = " \t\n\r"
+"""All that may stand around a value (RFC 8259, section 2)."""
+_JSON_READER = json.JSONDecoder()
+_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    if event.data == "[DONE]":  # other servers end their streams with it
+        return Unknown("[DONE]")
+    wire = _event_value(event.data)
+    if not isinstance(wire, dict):
+        raise MalformedEvent("The server sent an event that is not an object.")
+    kind = wire.get("type") or event.event
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return Unknown(str(kind))
+    try:
+        return read(wire)
+    except (KeyError, TypeError, AttributeError):
+        raise MalformedEvent(
+            f"The server sent a {kind} event without the fields it must have."
+        ) from None
+
+
+def _event_value(text: str) -> object:
+    """Return what `json.loads` would return, in two thirds of its time."""
+    text = text.strip(_JSON_BLANK)
+    try:
+        value, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        end = -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _index(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _delta_reader(kind: str, part: str) -> _Reader:
+    """Return the reader of a delta whose place in its item is named by `part`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
+        if not (isinstance(text, str) and isinstance(index, int)):
+            raise TypeError
+        return TextDelta(index, kind, _index(place), text)
+
+    return read
+
+
+def _done_reader(kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a `*.done` event that holds the whole text in `field`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+
+    return read
+
+
+def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    if annotation is None:  # the type allows it; the ended item has them all
+        return Unknown(_ANNOTATION)
+    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+
+
+def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+    return PartialImage(
+        _index(wire["output_index"]),
+        _index(wire.get("partial_image_index", 0)),
+        _text(wire["partial_image_b64"]),
+        str(wire.get("output_format") or ""),
+    )
+
+
+def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _final_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return FinalResponse(status, _object(wire["response"]))
+
+    return read
+
+
+def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+    # The flat shape has its own `type`, which says "error" and nothing more.
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+_READERS: Mapping[str, _Reader] = {
+    "response.output_text.delta": _delta_reader("text", "content_index"),
+    "response.output_text.done": _done_reader("text", "content_index", "text"),
+    "response.refusal.delta": _delta_reader("refusal", "content_index"),
+    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
+    "response.reasoning_summary_text.done": _done_reader(
+        "summary", "summary_index", "text"
+    ),
+    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
+    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
+    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.function_call_arguments.done": _done_reader(
+        "arguments", "part", "arguments"
+    ),
+    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
+    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
+    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
+    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
+    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    _ANNOTATION: _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": _final_reader("completed"),
+    "response.incomplete": _final_reader("incomplete"),
+    "response.failed": _final_reader("failed"),
+    "error": _read_error,
+}
+
+
+# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or record it.
+
+
+class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
     """
 
-    index: int
+    output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseDone:
+class ResponseDone(NamedTuple):
     """One response ended in an orderly way; `usage` is None when it was not told."""
 
     response_id: str
@@ -1333,11 +1660,10 @@ class ResponseDone:
     usage: Usage | None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """Something a person should know while they wait, as a status line.
 
-    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
     """
 
     sentence: str
@@ -1377,17 +1703,7 @@ class RunDone:
     cost: float | None = None
 
 
-RunEvent = (
-    ItemStarted
-    | Grew
-    | Cited
-    | Pictured
-    | ItemEnded
-    | ToolOutput
-    | ResponseDone
-    | Status
-    | RunDone
-)
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
 # ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
@@ -2159,392 +2475,6 @@ _SENTENCES: Mapping[str, str] = {
 }
 
 
-# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because there is one for each token: it is made in half the time.
-    """
-
-    event: str
-    data: str
-
-
-class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
-
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
-        if self._after_cr and chunk:
-            self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
-            return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
-
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
-        """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
-
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
-        lines = text.splitlines()
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
-                self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
-        return events
-
-
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
-
-
-class Cursor:
-    """The response that is read, and the number of its last event.
-
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
-class Delta(NamedTuple):
-    """More of a text that grows while we read.
-
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code. A tuple, as there is one for each token.
-    """
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
-
-    output_index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Sketched:
-    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
-
-    `image` is base64, `form` its format where the server tells it.
-    """
-
-    output_index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAdded:
-    """`response.output_item.added`: an item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
-
-    `status` is "cancelled", too, where the response itself was asked for.
-    """
-
-    status: str
-    response: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamError:
-    """`error`: the request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Anything else, by its type."""
-
-    type: str
-
-
-StreamEvent = (
-    Delta
-    | Whole
-    | Annotated
-    | Sketched
-    | ItemAdded
-    | ItemDone
-    | ResponseEnded
-    | StreamError
-    | Unknown
-)
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
-        if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
-    return out
-
-
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
-    return event[:3] if isinstance(event, Delta) else None
-
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
-_JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
-    if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
-    if not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return Unknown(str(kind))
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
-
-
-def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
-            raise TypeError
-        return Delta(kind, index, _index(place), text)
-
-    return read
-
-
-def _whole_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
-
-    return read
-
-
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
-        return Unknown(_ANNOTATION)
-    return Annotated(_index(wire["output_index"]), part, _object(annotation))
-
-
-def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
-    return Sketched(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
-        str(wire.get("output_format") or ""),
-    )
-
-
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _ended_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return ResponseEnded(status, _object(wire["response"]))
-
-    return read
-
-
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-_READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _whole_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _whole_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _whole_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
-    _ANNOTATION: _read_annotation,
-    "response.image_generation_call.partial_image": _read_sketch,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": _ended_reader("completed"),
-    "response.incomplete": _ended_reader("incomplete"),
-    "response.failed": _ended_reader("failed"),
-    "error": _read_error,
-}
-
-
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
@@ -2559,7 +2489,7 @@ class ResponseState:
         self.event_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._early: dict[int, list[Delta | Whole]] = {}
+        self._early: dict[int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
 
@@ -2575,17 +2505,17 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case Delta():
+            case TextDelta():
                 return self._grow(event)
-            case Whole():
+            case TextDone():
                 return self._replace(event)
-            case Annotated() | Sketched() if event.output_index in self._open:
-                return [_beside(event, self._first + event.output_index)]
+            case AnnotationAdded() | PartialImage() if event.output_index in self._open:
+                return [self._renumber(event)]
             case ItemAdded():
-                return self._start(event.output_index, event.item)
+                return self._start(event)
             case ItemDone():
-                return self._end(event.output_index, event.item)
-            case ResponseEnded():
+                return self._end(event)
+            case FinalResponse():
                 return self._finish(event)
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
@@ -2594,7 +2524,13 @@ class ResponseState:
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
-    def _grow(self, event: Delta) -> list[RunEvent]:
+    def _renumber(self, event: ItemEvent) -> ItemEvent:
+        """Return an event of the wire with its place among all items of the run."""
+        if not self._first:
+            return event
+        return event._replace(output_index=self._first + event.output_index)
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
         texts = self._open.get(event.output_index)
         if texts is None:
             self._keep(event)
@@ -2602,37 +2538,38 @@ class ResponseState:
         if not event.text:
             return []
         texts.setdefault((event.kind, event.part), []).append(event.text)
-        index = self._first + event.output_index
-        return [Grew(index, event.kind, event.part, event.text)]
+        return [self._renumber(event)]
 
-    def _replace(self, event: Whole) -> list[RunEvent]:
+    def _replace(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
         return self._show_rest(event.output_index, (event.kind, event.part), event.text)
 
-    def _keep(self, event: Delta | Whole) -> None:
+    def _keep(self, event: TextDelta | TextDone) -> None:
         if event.output_index not in self._ended:
             self._early.setdefault(event.output_index, []).append(event)
 
-    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._open or output_index in self._ended:
+    def _start(self, event: ItemAdded) -> list[RunEvent]:
+        place = event.output_index
+        if place in self._open or place in self._ended:
             return []
-        self._open[output_index] = {}
-        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
-        for early in self._early.pop(output_index, ()):
+        self._open[place] = {}
+        events: list[RunEvent] = [self._renumber(event)]
+        for early in self._early.pop(place, ()):
             events += self._take(early)
         return events
 
-    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._ended:
+    def _end(self, event: ItemDone) -> list[RunEvent]:
+        place, item = event.output_index, event.item
+        if place in self._ended:
             return []
-        events = self._start(output_index, item)
-        for place, text in item_texts(item):
-            events += self._show_rest(output_index, place, text)
-        del self._open[output_index]
-        self._ended[output_index] = item
-        return [*events, ItemEnded(self._first + output_index, item)]
+        events = self._start(ItemAdded(place, item))
+        for text_place, text in item_texts(item):
+            events += self._show_rest(place, text_place, text)
+        del self._open[place]
+        self._ended[place] = item
+        return [*events, self._renumber(event)]
 
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
@@ -2647,10 +2584,9 @@ class ResponseState:
         texts[place] = [text]
         if len(text) <= len(shown) or not text.startswith(shown):
             return []
-        index = self._first + output_index
-        return [Grew(index, *place, text[len(shown) :])]
+        return [self._renumber(TextDelta(output_index, *place, text[len(shown) :]))]
 
-    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
@@ -2664,7 +2600,7 @@ class ResponseState:
         output = response.get("output")
         for output_index, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):
-                events += self._end(output_index, item)
+                events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
         return [
             *events,
@@ -2679,14 +2615,8 @@ class ResponseState:
             kinds = {early.kind for early in self._early[output_index]}
             if kinds & {"text", "refusal"}:
                 message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(output_index, message)
+                events += self._start(ItemAdded(output_index, message))
         return events
-
-
-def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
-    if isinstance(event, Annotated):
-        return Cited(index, event.part, event.annotation)
-    return Pictured(index, event.number, event.image, event.form)
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
@@ -3282,7 +3212,7 @@ async def _response_events(
             cursor.note(response)
         status = str(response.get("status") or "completed")
         if status not in _UNDER_WAY:
-            for event in turn.feed(ResponseEnded(status, response)):
+            for event in turn.feed(FinalResponse(status, response)):
                 yield event
         return
     async with aclosing(_batches(answer)) as batches:
@@ -3339,7 +3269,7 @@ async def _gather_deltas(
     deltas that arrived. The first delta after a pause is never held back.
     """
     last = events[-1] if events else None
-    if not isinstance(last, Grew) or join_seconds <= 0:
+    if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
@@ -5134,8 +5064,8 @@ class McpApproval:
             return []
         call, output = self.items
         return [
-            ItemStarted(index, call),
-            ItemEnded(index, call),
+            ItemAdded(index, call),
+            ItemDone(index, call),
             ToolOutput(index + 1, output, failed=True),
         ]
 
@@ -6279,15 +6209,15 @@ class Citations:
     def feed(self, event: RunEvent) -> str:
         """Take an event; return the text that it adds to what is shown."""
         match event:
-            case Grew():
+            case TextDelta():
                 return self._grow(event)
-            case Cited():
+            case AnnotationAdded():
                 self._name(event.annotation)
             case ToolOutput():
                 for key in source_keys(event.card.get("sources", ())):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemEnded():
-                return self.rest(event.index)
+            case ItemDone():
+                return self.rest(event.output_index)
         return ""
 
     def rest(self, index: int) -> str:
@@ -6297,7 +6227,7 @@ class Citations:
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemEnded) -> str:
+    def shown_text(self, ended: ItemDone) -> str:
         """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
@@ -6320,9 +6250,9 @@ class Citations:
                 "metadata": [{"source": key, "name": name}],
             }
 
-    def _grow(self, event: Grew) -> str:
-        place = (event.index, event.part)
-        before = "" if place in self._growing else self.rest(event.index)
+    def _grow(self, event: TextDelta) -> str:
+        place = (event.output_index, event.part)
+        before = "" if place in self._growing else self.rest(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
@@ -6531,18 +6461,18 @@ class ChunkRenderer:
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; nothing is kept for a caller without a chat."""
         match event:
-            case ItemStarted() if is_commentary(event.item):
-                self._remarks[event.index] = event.item
-            case Grew(kind="text" | "refusal"):
+            case ItemAdded() if is_commentary(event.item):
+                self._remarks[event.output_index] = event.item
+            case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
-            case Grew(kind="summary" | "reasoning"):
+            case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_image(event.item):
+            case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [chat_image(event.item)]})
-            case ItemEnded() if item_type(event.item) == "message":
+            case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
-            case ItemEnded() if is_call(event.item):
+            case ItemDone() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
@@ -6551,22 +6481,22 @@ class ChunkRenderer:
                 yield from self._say_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
-        if event.index in self._remarks:
+    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
+        if event.output_index in self._remarks:
             yield from self._think(self._thought_gap(event) + shown)
         else:
             yield from self._say(self._gap(event) + shown)
 
-    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+    def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
-        if event.index in self._remarks:
-            self._remarks[event.index] = event.item
+        if event.output_index in self._remarks:
+            self._remarks[event.output_index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
         yield from self._say(file_lines(event.card))
 
-    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
         yield from self._say(rest)
         length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
@@ -6591,14 +6521,14 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: Grew) -> str:
+    def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two messages of one run."""
-        before, self._told = self._told, event.index
-        return "" if before in (None, event.index) else "\n\n"
+        before, self._told = self._told, event.output_index
+        return "" if before in (None, event.output_index) else "\n\n"
 
-    def _thought_gap(self, event: Grew) -> str:
+    def _thought_gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of the reasoning."""
-        place = (event.index, event.part)
+        place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
@@ -6955,17 +6885,17 @@ class Commentary:
         self._markers: dict[int, tuple[int, str]] = {}
 
     def render(
-        self, event: ItemStarted | Grew | ItemEnded, marker: str
+        self, event: ItemAdded | TextDelta | ItemDone, marker: str
     ) -> Iterator[Chunk]:
         """Yield what an event of a remark is to the host; its marker comes with the end."""
         match event:
-            case ItemStarted():
-                self.indexes[event.index] = len(self._shown.items)
-                self._quoted[event.index] = ""
+            case ItemAdded():
+                self.indexes[event.output_index] = len(self._shown.items)
+                self._quoted[event.output_index] = ""
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case Grew():
-                yield from self._grow(event.index, self._citations.feed(event))
-            case ItemEnded():
+            case TextDelta():
+                yield from self._grow(event.output_index, self._citations.feed(event))
+            case ItemDone():
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
@@ -7002,14 +6932,14 @@ class Commentary:
             place, _commentary_item(self._shown.items[place], quoted, status)
         )
 
-    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
         self._citations.feed(event)
         text = self._citations.shown_text(event)
-        self._ended[event.index] = (event.item, text)
+        self._ended[event.output_index] = (event.item, text)
         card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.index], card)
+        yield self._shown.end(self.indexes[event.output_index], card)
         if marker:
-            self._markers[event.index] = (len(self._shown.items), marker)
+            self._markers[event.output_index] = (len(self._shown.items), marker)
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
@@ -7050,19 +6980,19 @@ class ImageHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the picture is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 yield status_chunk("Drawing a picture")
-            case Pictured():
+            case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 yield _on_the_page(self._shown, [_file(image_url(sketch))])
-            case ItemEnded():
+            case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
                 yield _on_the_page(self._shown, [])
 
-    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
         if event.item.get("result") and not notes:
             yield status_chunk("Picture drawn")
@@ -7126,16 +7056,16 @@ class CodeHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the code is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 card = {
                     **code_host_item({**event.item, "code": ""}),
                     "status": "in_progress",
                 }
                 yield self._shown.begin(card)
-            case Grew():
+            case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemEnded():
+            case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
@@ -7169,9 +7099,9 @@ class SearchHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the search is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
-            case ItemEnded():
+            case ItemDone():
                 yield self._shown.end(self._place, _card(event.item))
                 pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
@@ -7208,16 +7138,18 @@ class McpCallHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the call is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
                 yield self._shown.begin(begun)
-            case Grew():
+            case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemEnded():
+            case ItemDone():
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
                 yield self._shown.end(self._place, _remote_card(event.item, status))
-                answer = ToolOutput(event.index, remote_output(event.item), failed)
+                answer = ToolOutput(
+                    event.output_index, remote_output(event.item), failed
+                )
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 call = self._shown.items[self._place]
@@ -7236,7 +7168,7 @@ class McpListHostItem:
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield a line when the server has answered, or has not."""
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             yield status_chunk(_list_sentence(event.item))
 
 
@@ -7255,7 +7187,7 @@ def _list_sentence(item: Item) -> str:
 class HostedItem(Protocol):
     """Shows one item.
 
-    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
+    It gets the item's own events, from ItemAdded to ItemDone, and the run's end if
     that came first.
     """
 
@@ -7353,16 +7285,16 @@ class NativeRenderer:
         alone at the run's end.
         """
         match event:
-            case ItemStarted() if _is_shown(event.item):
+            case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case Grew() if event.index in self._places:
+            case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event, marker)
-            case ItemEnded() if event.index in self._places:
+            case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case Cited():
+            case AnnotationAdded():
                 self._citations.feed(event)
                 yield from self._sources(ended=False)
-            case ItemStarted() | Grew() | Pictured() | ItemEnded():
+            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._hosted(event, marker)
             case ToolOutput():
                 yield from self._answered(event)
@@ -7372,26 +7304,26 @@ class NativeRenderer:
                 yield from self._end_run(event, marker)
 
     def _hosted(
-        self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
         """Yield what the card of an item of the API's own makes of an event.
 
         A remark in passing has one too.
         """
-        begins = isinstance(event, ItemStarted) and is_commentary(event.item)
-        if not isinstance(event, Pictured) and (
-            begins or event.index in self._remarks.indexes
+        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
+        if not isinstance(event, PartialImage) and (
+            begins or event.output_index in self._remarks.indexes
         ):
             yield from self._remarks.render(event, marker)
             yield from self._after_item(event)
             return
-        if isinstance(event, ItemStarted):
+        if isinstance(event, ItemAdded):
             kind = item_type(event.item)
             if kind in HOSTED_ITEMS:
-                self._cards[event.index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.index)
-        if isinstance(event, ItemEnded):
-            self._cards.pop(event.index, None)
+                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        card = self._cards.get(event.output_index)
+        if isinstance(event, ItemDone):
+            self._cards.pop(event.output_index, None)
         if card:
             yield from card.render(event)
 
@@ -7431,47 +7363,47 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
 
-    def _start(self, event: ItemStarted) -> Chunk:
-        place = self._places[event.index] = len(self.items)
-        self._started[event.index] = self._now()
+    def _start(self, event: ItemAdded) -> Chunk:
+        place = self._places[event.output_index] = len(self.items)
+        self._started[event.output_index] = self._now()
         if is_call(event.item):
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
         if marker:
-            self._markers[event.index] = marker
+            self._markers[event.output_index] = marker
         gap, text = self._gap(event), event.text
         if event.kind in ("text", "refusal"):
             text = self._citations.feed(event)
-        place = self._places[event.index]
+        place = self._places[event.output_index]
         yield from self._more_text(place, marker + gap + text, event.kind)
 
     def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
         if text:
             yield self._shown.grow(place, kind, text)
 
-    def _gap(self, event: Grew) -> str:
+    def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
 
         The page sets the parts of a summary one behind the other, so all parts are
         shown as one.
         """
-        before = self._parts.get(event.index, event.part)
-        self._parts[event.index] = event.part
+        before = self._parts.get(event.output_index, event.part)
+        self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
-        place = self._places[event.index]
+    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+        place = self._places[event.output_index]
         match item_type(event.item):
             case "message":
                 yield from self._more_text(place, self._citations.feed(event))
                 text = self._citations.shown_text(event)
-                marker = self._markers.get(event.index, "")
+                marker = self._markers.get(event.output_index, "")
                 item = message_host_item(event.item, marker + text)
             case "reasoning":
-                seconds = self._now() - self._started[event.index]
+                seconds = self._now() - self._started[event.output_index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
@@ -7479,7 +7411,7 @@ class NativeRenderer:
         yield from self._after_item(event)
 
     def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             yield from self._sources(ended=True)
             yield from show_files(self._shown, event.card)
 
@@ -13056,17 +12988,25 @@ class AnswerEvents:
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
         match event:
-            case ItemStarted() | Grew() | Cited() | Pictured() | ItemEnded():
-                moved = replace(event, index=self._first + event.index)
-                self.next_index = max(self.next_index, moved.index + 1)
+            case (
+                ItemAdded()
+                | TextDelta()
+                | AnnotationAdded()
+                | PartialImage()
+                | ItemDone()
+            ):
+                moved = event._replace(output_index=self._first + event.output_index)
+                self.next_index = max(self.next_index, moved.output_index + 1)
                 sound = self._check_event(moved)
                 if self.held_events or (self._holds_calls and self._is_call(sound)):
                     self.held_events += [sound] if sound else []
                 elif sound:
                     yield sound
             case ToolOutput():
-                moved_answer = replace(event, index=self._first + event.index)
-                self.next_index = max(self.next_index, moved_answer.index + 1)
+                moved_answer = event._replace(
+                    output_index=self._first + event.output_index
+                )
+                self.next_index = max(self.next_index, moved_answer.output_index + 1)
                 yield moved_answer
             case ResponseDone() if self.held_events:
                 self.held_events.append(event)
@@ -13079,39 +13019,41 @@ class AnswerEvents:
         return [
             event
             for event in self.held_events
-            if not isinstance(event, ItemStarted | Grew | Cited | Pictured | ItemEnded)
-            or event.index not in calls
+            if not isinstance(
+                event, ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+            )
+            or event.output_index not in calls
         ]
 
     def _check_event(
-        self, event: ItemStarted | Grew | Cited | Pictured | ItemEnded
+        self, event: ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
     ) -> RunEvent | None:
-        if isinstance(event, ItemStarted) and is_call(event.item):
+        if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
-        if not isinstance(event, ItemEnded):
-            return None if event.index in self._dropped else event
+        if not isinstance(event, ItemDone):
+            return None if event.output_index in self._dropped else event
         if not is_call(event.item):
-            self.items[event.index] = event.item
+            self.items[event.output_index] = event.item
             return event
         place = self._calls.get(str(event.item.get("call_id")))
         if place is None or not event.item.get("name"):
             return None
         self.items[place] = event.item
-        return replace(event, index=place, item=self._rename_call(event.item))
+        return event._replace(output_index=place, item=self._rename_call(event.item))
 
-    def _begin_call(self, event: ItemStarted) -> RunEvent | None:
+    def _begin_call(self, event: ItemAdded) -> RunEvent | None:
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
-            self._calls[str(call_id)] = event.index
-            return replace(event, item=self._rename_call(event.item))
-        self._dropped.add(event.index)
+            self._calls[str(call_id)] = event.output_index
+            return event._replace(item=self._rename_call(event.item))
+        self._dropped.add(event.output_index)
         return None
 
     def _rename_call(self, call: Item) -> Item:
         return {**call, "name": self._original_name(str(call["name"]))}
 
     def _is_call(self, event: RunEvent | None) -> bool:
-        return isinstance(event, ItemStarted) and is_call(event.item)
+        return isinstance(event, ItemAdded) and is_call(event.item)
 
 
 class Transcript:
@@ -13136,11 +13078,11 @@ class Transcript:
         self.next_index += 1
         return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
-    def build_call_events(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
+    def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
         """Return the events of a call that no answer of this run brought."""
         self.next_index += 1
         index = self.next_index - 1
-        return ItemStarted(index, call), ItemEnded(index, call)
+        return ItemAdded(index, call), ItemDone(index, call)
 
 
 # ==== gpt5_agent.agent.calls: The calls of one round: refused, put to a person, run here, or left to the host.
@@ -13451,18 +13393,18 @@ class _ShownPart:
     is_thought: bool
     text: str = ""
 
-    def start_event(self) -> ItemStarted:
+    def start_event(self) -> ItemAdded:
         """Return the event of its beginning."""
-        return ItemStarted(self.index, self._item("in_progress", ""))
+        return ItemAdded(self.index, self._item("in_progress", ""))
 
-    def add_text(self, text: str) -> Grew:
+    def add_text(self, text: str) -> TextDelta:
         """Add text; return the event of it."""
         self.text += text
-        return Grew(self.index, "summary" if self.is_thought else "text", 0, text)
+        return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
 
-    def end_event(self) -> ItemEnded:
+    def end_event(self) -> ItemDone:
         """Return the event of its end, which says again what it is."""
-        return ItemEnded(self.index, self._item("completed", self.text.rstrip()))
+        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
@@ -13584,7 +13526,7 @@ class MessageParts:
         last, own = self._pieces[-1], message_text(self._item)
         if not last.is_thought and parse_think_spans(own) == [ThinkSpan(False, own)]:
             last.text = own
-            yield ItemEnded(last.index, self._item)
+            yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
 
@@ -13628,13 +13570,13 @@ class ThoughtFilter:
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what takes the place of an event."""
         match event:
-            case ItemStarted() if item_type(event.item) == "message":
-                self._messages[event.index] = self._start_message(event.item)
-            case Grew() if event.index in self._messages:
-                yield from self._messages[event.index].add_text(event.text)
-            case ItemEnded() if event.index in self._messages:
-                yield from self._messages[event.index].end(event.item)
-            case Cited() if event.index in self._messages:
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = self._start_message(event.item)
+            case TextDelta() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].add_text(event.text)
+            case ItemDone() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].end(event.item)
+            case AnnotationAdded() if event.output_index in self._messages:
                 pass  # the ended item has it again
             case Status():
                 yield event
@@ -13663,16 +13605,24 @@ class ThoughtFilter:
         )
 
     def _show_other(
-        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | ToolOutput
+        self,
+        event: (
+            ItemAdded
+            | TextDelta
+            | PartialImage
+            | AnnotationAdded
+            | ItemDone
+            | ToolOutput
+        ),
     ) -> Iterator[RunEvent]:
         """Yield an event of anything but a message, at its place."""
-        if isinstance(event, ItemStarted) and is_call(event.item):
+        if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._handle_call(event.item)
-        if isinstance(event, Grew) and event.kind in ("summary", "reasoning"):
+        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
             self._has_thought = True
-        if event.index not in self._indexes:
-            self._indexes[event.index] = self._new_index()
-        yield replace(event, index=self._indexes[event.index])
+        if event.output_index not in self._indexes:
+            self._indexes[event.output_index] = self._new_index()
+        yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield what the texts of this round become now that it calls a tool.
@@ -13732,11 +13682,11 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
     """Yield the events of a whole thought."""
-    yield ItemStarted(index, build_thought_item(name, [], "in_progress"))
+    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
     if text:
-        yield Grew(index, "summary", 0, text)
+        yield TextDelta(index, "summary", 0, text)
     summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemEnded(index, build_thought_item(name, summary))
+    yield ItemDone(index, build_thought_item(name, summary))
 
 
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
@@ -14424,39 +14374,102 @@ def _write_sealing_key(key: bytes) -> None:
 
 # ==== gpt5_agent.shell.valves: The administrator's valves; any stored value loads.
 
+_PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
+    "TOOL_TIMEOUT_SECONDS": (1, 3600),
+    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
+    "SANDBOX_SECONDS": (1, 600),
+    "SANDBOX_MEMORY_MB": (64, 16_384),
+    "SANDBOX_DISK_MB": (1, 1024),
+    "MAXIMUM_ITERATIONS": (1, 30),
+    "MAXIMUM_SECONDS": (0, 86_400),
+    "MAXIMUM_TOKENS": (0, 100_000_000),
+    "MAX_RETRIES": (0, 5),
+    "CONNECT_TIMEOUT_SECONDS": (1, 300),
+    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
+    "IDLE_TIMEOUT_SECONDS": (30, 900),
+}
 
-class AgentValves(BaseModel):
-    """Who answers, in which manner, within which bounds."""
+
+class Valves(BaseModel):
+    """Settings of the administrator; the page shows them in this order."""
+
+    # The key and the address
 
     API_KEY: str = Field(
         default="",
-        description=f"Key for BASE_URL: {SECRET_FORMS} Example: `env:OPENAI_API_KEY`, which "
-        "is also what holds when this is empty.",
-        json_schema_extra={"input": {"type": "password"}},
+        description=f"Key for BASE_URL: {SECRET_FORMS} If empty, the environment's "
+        "OPENAI_API_KEY is used. Example: `env:OPENAI_API_KEY`.",
+        json_schema_extra=_PASSWORD,
     )
     BASE_URL: str = Field(
         default=DEFAULT_BASE_URL,
         description="Address of the Responses API, with or without `/v1`. Example: "
         f"`{DEFAULT_BASE_URL}`.",
     )
+    ORGANIZATION: str = Field(
+        default="", description="Organisation to bill. Example: `org-abc`."
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill. Example: `proj_abc`."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description="More headers, as a JSON object of texts; a value can be "
+        f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
+        json_schema_extra=_PASSWORD,
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API "
+        "accepts. Example: `strict`.",
+    )
+
+    # The model, its reasoning and its answers
+
     MODEL: str = Field(
         default="gpt-6.1-sol",
-        description="The model of both agents; an effort can be part of the name. "
-        "Example: `gpt-5.2-high`. A request may name another one as `agent_model`.",
+        description="Model of both agents; the name can include an effort. A request "
+        "can name another model as `agent_model`. Example: `gpt-5.2-high`.",
     )
+    REASONING_EFFORT: Literal[
+        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = Field(
+        default="",
+        description="How long the model thinks; if empty, MODEL decides. Example: "
+        "`high`.",
+    )
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
+        default="auto",
+        description="Show a summary of the reasoning. OpenAI gives it to verified "
+        "organisations only. Example: `disabled`.",
+    )
+    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
+        default="",
+        description="How long answers are; if empty, the model decides. Example: "
+        "`low`.",
+    )
+    ENABLE_STREAM: bool = Field(
+        default=True,
+        description="Stream answers from the API. Turn it off for an organisation that "
+        "may not stream. Example: `true`.",
+    )
+
+    # The agent
+
     INSTRUCTION: str = Field(
         default="",
-        description="What the agent is and does, in front of all policies. Example: "
-        "`You help the support team of an online shop.`",
+        description="What the agent is and does; it stands before the policies. "
+        "Example: `You help the support team of an online shop.`",
     )
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
         default="full",
-        description="How the policies are worded. `full`: in detail. `lean`: short, by "
-        "outcome, for newer models. `auto`: whatever suits the model. Example: `lean`.",
+        description="Wording of the policies: `full` is detailed, `lean` is short and "
+        "for newer models, `auto` depends on the model. Example: `lean`.",
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
-        description="Other policies. Plain text is added behind all of them. Example: "
+        description="Other policies. Plain text is added after them. Example: "
         "`Answer in French.` A JSON object replaces single ones, by the keys "
         "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
         "`tool_preamble_policy` or `extra_policy`. Example: "
@@ -14464,59 +14477,29 @@ class AgentValves(BaseModel):
     )
     CONTEXT: str = Field(
         default="",
-        description="What the agent should know, given to it with every question and "
-        "shown as a source: facts, where `context_gathering_policy` says how it goes "
-        "about finding more. Example: `Our office hours are 9 to 17.`",
+        description="Facts that the agent reads with every question, shown as a source; "
+        "`context_gathering_policy` says how it finds more. Example: "
+        "`Our office hours are 9 to 17.`",
     )
     PRESET: str = Field(
         default="",
-        description="A guide: who the agent is, and how much of a chat it remembers. "
-        "`researcher`, `engineer`, `companion`, or a file's name without `.json` in "
-        "PRESETS_DIR. Example: `researcher`.",
+        description="Who the agent is and how much of a chat it remembers: "
+        "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
+        "without `.json`. Example: `researcher`.",
     )
     PRESETS_DIR: str = Field(
         default="",
-        description="Folder with guides of your own, as JSON files. Example: "
+        description="Folder with your own presets, as JSON files. Example: "
         "`/app/presets`.",
-    )
-    MAXIMUM_ITERATIONS: int = Field(
-        default=6,
-        description="How many rounds of tools one answer may take, 1 to 30; then the "
-        "model answers with what it has. Example: `6`.",
-    )
-    MAXIMUM_SECONDS: int = Field(
-        default=0,
-        description="How long the model and our tools may work for one answer; 0 is no "
-        "limit. Example: `300`.",
-    )
-    MAXIMUM_TOKENS: int = Field(
-        default=0,
-        description="How many tokens one answer may take, over all its rounds; 0 is no "
-        "limit. Example: `200000`.",
     )
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
-        description="Show what the model says before it calls tools, as a thought. Off: "
-        "the answer alone. Example: `true`.",
+        description="Show what the model says before it calls tools, as a thought. If "
+        "off, only the answer is shown. Example: `true`.",
     )
 
+    # Tools that run in this pipeline
 
-class OwnToolValves(BaseModel):
-    """Which tools the agent brings itself, and what they may do."""
-
-    TOOL_APPROVAL: str = Field(
-        default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
-    )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120, description="For a single call of our own tools. Example: `120`."
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        description="Longest output of a tool of our own that the model gets; of a "
-        "longer one it gets the beginning and the end. Example: `100000`.",
-    )
     MCP_SERVERS_JSON: str = Field(
         default="",
         description="MCP servers whose tools run here, as a JSON list of objects: "
@@ -14528,9 +14511,9 @@ class OwnToolValves(BaseModel):
     )
     ALLOW_STDIO: bool = Field(
         default=False,
-        description="Let MCP_SERVERS_JSON start programs on this server. The server "
-        "takes new valves from whoever reaches it, without a key: then whoever does "
-        "can run anything. Example: `false`.",
+        description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
+        "reach the Pipelines server can change its valves without a key, and could then "
+        "run any program. Example: `false`.",
     )
     OPENAPI_SERVERS_JSON: str = Field(
         default="",
@@ -14542,82 +14525,69 @@ class OwnToolValves(BaseModel):
     )
     SANDBOX: bool = Field(
         default=False,
-        description="Let the model run Python and keep files, in a sandbox without "
-        "network. Where none can be had the log says why, and nothing is offered. "
-        "Example: `true`.",
+        description="Let the model run Python and keep files in a sandbox without "
+        "network. If no sandbox works on this server, the log says why and no tool is "
+        "offered. Example: `true`.",
     )
     SANDBOX_SECONDS: int = Field(
-        default=30, description="For one run in the sandbox. Example: `30`."
+        default=30, description="Time limit of one run in the sandbox. Example: `30`."
     )
     SANDBOX_MEMORY_MB: int = Field(
-        default=512, description="For one run, all its processes. Example: `512`."
+        default=512,
+        description="Memory of one run, for all its processes. Example: `512`.",
     )
     SANDBOX_DISK_MB: int = Field(
-        default=64, description="For the files of one chat. Example: `64`."
+        default=64, description="Space for the files of one chat. Example: `64`."
     )
     SANDBOX_WHEELS: str = Field(
         default="",
-        description="Folder of wheels that runs may install; empty installs nothing. "
-        "Example: `/srv/wheels`.",
+        description="Folder of wheels that runs may install; if empty, nothing can be "
+        "installed. Example: `/srv/wheels`.",
     )
     FILES_ROOT: str = Field(
         default="",
-        description="The one folder from which tools may hand over files by their path; "
-        "empty forbids it. Example: `/files`.",
-    )
-
-
-class AnswerValves(BaseModel):
-    """How much is thought and said, and in which form it comes."""
-
-    REASONING_EFFORT: Literal[
-        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = Field(
-        default="",
-        description="How long the model thinks; empty leaves it to MODEL. Example: "
-        "`high`.",
-    )
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
-        default="auto",
-        description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
-    )
-    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
-        default="",
-        description="How long answers are; empty leaves it to the model. Example: "
-        "`low`.",
-    )
-    ENABLE_STREAM: bool = Field(
-        default=True,
-        description="Stream answers from the server. Off: for organisations that may "
-        "not stream. Example: `true`.",
+        description="The only folder whose files tools may return by path; if empty, "
+        "none may. Example: `/files`.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model ask for several tools at once. Example: `true`.",
+        description="Let the model call several tools at once. Example: `true`.",
     )
-
-
-class NetworkValves(BaseModel):
-    """Who pays, how patient the pipeline is, over which network."""
-
-    ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+    TOOL_TIMEOUT_SECONDS: int = Field(
+        default=120,
+        description="Time limit of one call of a tool that runs here. Example: `120`.",
     )
-    PROJECT: str = Field(
-        default="", description="Project to bill. Example: `proj_abc`."
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        description="Longest output of a tool that the model gets; the middle of a "
+        "longer one is left out. Example: `100000`.",
     )
-    EXTRA_HEADERS: str = Field(
+    TOOL_APPROVAL: str = Field(
         default="",
-        description=f"More headers, as a JSON object of texts; a value can be {SECRET_FORMS} "
-        'Example: `{"X-Team": "env:TEAM_KEY"}`.',
-        json_schema_extra={"input": {"type": "password"}},
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
     )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API knows. "
-        "Example: `strict`.",
+
+    # Cost
+
+    MAXIMUM_ITERATIONS: int = Field(
+        default=6,
+        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        "model answers with what it has. Example: `6`.",
     )
+    MAXIMUM_SECONDS: int = Field(
+        default=0,
+        description="Time limit of one answer, without the host's tools; 0 is no "
+        "limit. Example: `300`.",
+    )
+    MAXIMUM_TOKENS: int = Field(
+        default=0,
+        description="How many tokens all rounds of one answer may take; 0 is no limit. "
+        "Example: `200000`.",
+    )
+
+    # The network
+
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
@@ -14625,22 +14595,22 @@ class NetworkValves(BaseModel):
     )
     CONNECT_TIMEOUT_SECONDS: int = Field(
         default=30,
-        description="How long a connection may take to come about. Example: `30`.",
+        description="Time limit for opening a connection. Example: `30`.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the server may take to begin its answer, 30 to 900. "
+        description="How long the API may take to begin its answer, 30 to 900. "
         "Example: `300`.",
     )
     IDLE_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the server may be silent in the middle of an answer, "
-        "30 to 900. Example: `300`.",
+        description="How long the API may send nothing within an answer, 30 to 900. "
+        "Example: `300`.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Off only for a test. Example: "
-        "`true`.",
+        description="Check the server's certificate. Turn it off only for a test. "
+        "Example: `true`.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -14649,38 +14619,18 @@ class NetworkValves(BaseModel):
     )
     PROXY: str = Field(
         default="",
-        description=f"Address of an HTTP proxy: {SECRET_FORMS} Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
-        json_schema_extra={"input": {"type": "password"}},
+        description=f"Address of an HTTP proxy: {SECRET_FORMS} If empty, the "
+        "environment's HTTPS_PROXY and NO_PROXY are used. Example: "
+        "`http://10.0.0.1:3128`.",
+        json_schema_extra=_PASSWORD,
     )
 
-
-_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "MAXIMUM_ITERATIONS": (1, 30),
-    "MAXIMUM_SECONDS": (0, 86_400),
-    "MAXIMUM_TOKENS": (0, 100_000_000),
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
-    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
-}
-
-
-class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
-    """Settings of the administrator, the fields of the last base first, then our own.
-
-    That is how pydantic orders them, and the page shows them as they are ordered.
-    """
+    # The log
 
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
-        "secrets left out. Example: `false`.",
+        "without secrets. Example: `false`.",
     )
 
     @field_validator("*", mode="wrap")
@@ -15287,8 +15237,8 @@ class ClientRenderer:
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:
-            case ItemEnded() | ToolOutput():
-                self._items[shown.index] = shown.item
+            case ItemDone() | ToolOutput():
+                self._items[shown.output_index] = shown.item
             case RunDone():
                 self._run_end = shown
 

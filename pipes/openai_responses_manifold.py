@@ -9,10 +9,10 @@ description: GPT models over the Responses API, with reasoning that is remembere
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
     openai_responses  clock, errors, endings, items, json_input, models.catalog,
-                      models.resolve, models.usage, loop.events, redaction, endpoint,
-                      transport.connections, requests.json_schema, requests.tools,
-                      requests.replay, requests.parameters, requests.build,
-                      loop.recovery, transport.stream, loop.response, loop.attempts,
+                      models.resolve, models.usage, transport.stream, loop.events,
+                      redaction, endpoint, transport.connections, requests.json_schema,
+                      requests.tools, requests.replay, requests.parameters,
+                      requests.build, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
     owui_chat  storage.markers, input.tasks, render.chunks, files, citations, messages,
@@ -78,6 +78,7 @@ from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from traceback import extract_tb
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeGuard, TypeVar
 from urllib.parse import (
     SplitResult,
@@ -646,7 +647,7 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.Delta` has them."""
+"""A kind of text and its part, as `events.TextDelta` has them."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
@@ -1388,82 +1389,408 @@ def _read_row(row: object) -> ModelPrices:
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
-# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or keep it.
+# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
 
 
-@dataclass(frozen=True, slots=True)
-class ItemStarted:
-    """An item began; `item` is what is known of it so far."""
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline.
 
-    index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Grew:
-    """A text of the item at `index` grew by `text`.
-
-    `kind` and `part` are those of `events.Delta`.
+    A tuple, because there is one for each token: it is made in half the time.
     """
 
-    index: int
+    event: str
+    data: str
+
+
+class EventStreamDecoder:
+    """Turns chunks, cut anywhere, into events.
+
+    The bytes of an unfinished line are kept as they came and joined once, when the
+    line ends: the work is linear in the length of the stream.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first byte."""
+        self._fragments: list[bytes] = []
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            if chunk.startswith(b"\n"):  # the second half of a CRLF
+                chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._fragments.append(chunk)
+            return []
+        if self._fragments:
+            self._fragments.append(chunk)
+            chunk = b"".join(self._fragments)
+            self._fragments = []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event that the end of the stream cut off after its last line.
+
+        The standard drops it. Here a terminal event whose blank line is missing is
+        worth more than the rule: without it a finished answer would count as cut.
+        """
+        rest = b"".join(self._fragments)
+        self._fragments = []
+        return self._take_lines(rest + b"\n\n")
+
+    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
+        """Read the whole lines of `text`; keep what follows the last line end."""
+        lines = text.splitlines()
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._fragments.append(lines.pop())
+        return self._dispatched(lines)
+
+    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        """Return the events that a blank line among `lines` ends."""
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    name = self._event.decode("utf-8", "replace")
+                    text = b"\n".join(self._lines).decode("utf-8", "replace")
+                    events.append(ServerSentEvent(name, text))
+                self._event, self._lines = b"", []
+            # id, retry, comments and unknown fields carry nothing we act on
+        return events
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""What may stand in a path; other servers put base64 into their ids."""
+
+
+class Cursor:
+    """The response that is read, and the number of its last event.
+
+    `response_id` is empty until the server has named it, `last` is None as long as no
+    event had a number.
+    """
+
+    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
+        """Start before the first event; `named` is called once there is an id."""
+        self._named = named
+        self.response_id = ""
+        self.last: int | None = None
+
+    def advance(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it had not come before."""
+        # Read a second time: few events of a background run come in a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if self.last is not None and number <= self.last:
+            return False
+        self.last = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object; what cannot be one is none."""
+        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+        named = told.get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self.response_id = named
+            self._named()
+
+
+NO_CARD: Mapping[str, Any] = MappingProxyType({})
+"""Nothing to show beside an item."""
+
+
+class TextDelta(NamedTuple):
+    """More of a text that grows while we read.
+
+    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
+    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
+    and a remote server's too), the "code" that the API runs. `part` is the content or
+    summary index, 0 for arguments and code.
+    """
+
+    output_index: int
     kind: str
     part: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A place in a text of the message at `index` refers to something.
+class TextDone(NamedTuple):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+    output_index: int
+    kind: str
+    part: int
+    text: str
+
+
+class AnnotationAdded(NamedTuple):
+    """`response.output_text.annotation.added`: what a place in a text refers to.
 
     `annotation` is the wire's own; the ended item has it again.
     """
 
-    index: int
+    output_index: int
     part: int
     annotation: Item
 
 
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """A picture of the item at `index` as far as it is drawn.
+class PartialImage(NamedTuple):
+    """`response.image_generation_call.partial_image`: an image as far as it is drawn.
 
-    The fields are those of `events.Sketched`.
+    `image` is base64, `form` its format where the server tells it.
     """
 
-    index: int
+    output_index: int
     number: int
     image: str
     form: str
 
 
-@dataclass(frozen=True, slots=True)
-class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte.
+class ItemAdded(NamedTuple):
+    """`response.output_item.added`: an item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """`response.output_item.done`: the item as it counts, byte for byte.
 
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
-    index: int
+    output_index: int
     item: Item
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class FinalResponse(NamedTuple):
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+
+    `status` is "cancelled", too, where the response itself was asked for.
+    """
+
+    status: str
+    response: Mapping[str, Any]
+
+
+class StreamError(NamedTuple):
+    """`error`: the request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+class Unknown(NamedTuple):
+    """Anything else, by its type."""
+
+    type: str
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+`output_index` counts within one response on the wire, over the whole run behind
+`loop.response`.
+"""
+
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events` with neighbouring deltas of one text as one delta."""
+    out: list[StreamEvent] = []
+    for place, neighbours in groupby(events, _text_place):
+        if place is None:
+            out += neighbours
+        else:
+            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
+            out.append(TextDelta(*place, "".join(texts)))
+    return out
+
+
+def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
+    """Return what tells one growing text from another; None for all other events."""
+    return event[:3] if isinstance(event, TextDelta) else None
+
+
+_ANNOTATION = "response.output_text.annotation.added"
+_JSON_BLANK = " \t\n\r"
+"""All that may stand around a value (RFC 8259, section 2)."""
+_JSON_READER = json.JSONDecoder()
+_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    if event.data == "[DONE]":  # other servers end their streams with it
+        return Unknown("[DONE]")
+    wire = _event_value(event.data)
+    if not isinstance(wire, dict):
+        raise MalformedEvent("The server sent an event that is not an object.")
+    kind = wire.get("type") or event.event
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        return Unknown(str(kind))
+    try:
+        return read(wire)
+    except (KeyError, TypeError, AttributeError):
+        raise MalformedEvent(
+            f"The server sent a {kind} event without the fields it must have."
+        ) from None
+
+
+def _event_value(text: str) -> object:
+    """Return what `json.loads` would return, in two thirds of its time."""
+    text = text.strip(_JSON_BLANK)
+    try:
+        value, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        end = -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _index(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _delta_reader(kind: str, part: str) -> _Reader:
+    """Return the reader of a delta whose place in its item is named by `part`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
+        if not (isinstance(text, str) and isinstance(index, int)):
+            raise TypeError
+        return TextDelta(index, kind, _index(place), text)
+
+    return read
+
+
+def _done_reader(kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a `*.done` event that holds the whole text in `field`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        place = _index(wire.get(part, 0))
+        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+
+    return read
+
+
+def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    if annotation is None:  # the type allows it; the ended item has them all
+        return Unknown(_ANNOTATION)
+    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+
+
+def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+    return PartialImage(
+        _index(wire["output_index"]),
+        _index(wire.get("partial_image_index", 0)),
+        _text(wire["partial_image_b64"]),
+        str(wire.get("output_format") or ""),
+    )
+
+
+def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
+    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+
+
+def _final_reader(status: str) -> _Reader:
+    """Return the reader of the last event of a response that ends with `status`."""
+
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return FinalResponse(status, _object(wire["response"]))
+
+    return read
+
+
+def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+    # The flat shape has its own `type`, which says "error" and nothing more.
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+_READERS: Mapping[str, _Reader] = {
+    "response.output_text.delta": _delta_reader("text", "content_index"),
+    "response.output_text.done": _done_reader("text", "content_index", "text"),
+    "response.refusal.delta": _delta_reader("refusal", "content_index"),
+    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
+    "response.reasoning_summary_text.done": _done_reader(
+        "summary", "summary_index", "text"
+    ),
+    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
+    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
+    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.function_call_arguments.done": _done_reader(
+        "arguments", "part", "arguments"
+    ),
+    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
+    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
+    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
+    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
+    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
+    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    _ANNOTATION: _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": _final_reader("completed"),
+    "response.incomplete": _final_reader("incomplete"),
+    "response.failed": _final_reader("failed"),
+    "error": _read_error,
+}
+
+
+# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or record it.
+
+
+class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
     """
 
-    index: int
+    output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseDone:
+class ResponseDone(NamedTuple):
     """One response ended in an orderly way; `usage` is None when it was not told."""
 
     response_id: str
@@ -1471,11 +1798,10 @@ class ResponseDone:
     usage: Usage | None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """Something a person should know while they wait, as a status line.
 
-    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
     """
 
     sentence: str
@@ -1515,17 +1841,7 @@ class RunDone:
     cost: float | None = None
 
 
-RunEvent = (
-    ItemStarted
-    | Grew
-    | Cited
-    | Pictured
-    | ItemEnded
-    | ToolOutput
-    | ResponseDone
-    | Status
-    | RunDone
-)
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
 # ==== openai_responses.redaction: Secrets out of text.
@@ -3715,392 +4031,6 @@ _SENTENCES: Mapping[str, str] = {
 }
 
 
-# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because there is one for each token: it is made in half the time.
-    """
-
-    event: str
-    data: str
-
-
-class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
-
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
-    """
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
-        if self._after_cr and chunk:
-            self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
-            return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
-
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
-        """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
-
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
-        lines = text.splitlines()
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
-                self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
-        return events
-
-
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
-
-
-class Cursor:
-    """The response that is read, and the number of its last event.
-
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
-class Delta(NamedTuple):
-    """More of a text that grows while we read.
-
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code. A tuple, as there is one for each token.
-    """
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-    kind: str
-    output_index: int
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
-
-    output_index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Sketched:
-    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
-
-    `image` is base64, `form` its format where the server tells it.
-    """
-
-    output_index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemAdded:
-    """`response.output_item.added`: an item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
-
-    output_index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
-
-    `status` is "cancelled", too, where the response itself was asked for.
-    """
-
-    status: str
-    response: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StreamError:
-    """`error`: the request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """Anything else, by its type."""
-
-    type: str
-
-
-StreamEvent = (
-    Delta
-    | Whole
-    | Annotated
-    | Sketched
-    | ItemAdded
-    | ItemDone
-    | ResponseEnded
-    | StreamError
-    | Unknown
-)
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
-        if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
-    return out
-
-
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
-    return event[:3] if isinstance(event, Delta) else None
-
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
-_JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
-    if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
-    if not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return Unknown(str(kind))
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
-
-
-def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
-            raise TypeError
-        return Delta(kind, index, _index(place), text)
-
-    return read
-
-
-def _whole_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
-
-    return read
-
-
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
-        return Unknown(_ANNOTATION)
-    return Annotated(_index(wire["output_index"]), part, _object(annotation))
-
-
-def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
-    return Sketched(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
-        str(wire.get("output_format") or ""),
-    )
-
-
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
-
-
-def _ended_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return ResponseEnded(status, _object(wire["response"]))
-
-    return read
-
-
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-_READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _whole_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _whole_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _whole_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
-    _ANNOTATION: _read_annotation,
-    "response.image_generation_call.partial_image": _read_sketch,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": _ended_reader("completed"),
-    "response.incomplete": _ended_reader("incomplete"),
-    "response.failed": _ended_reader("failed"),
-    "error": _read_error,
-}
-
-
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
@@ -4115,7 +4045,7 @@ class ResponseState:
         self.event_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._early: dict[int, list[Delta | Whole]] = {}
+        self._early: dict[int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
 
@@ -4131,17 +4061,17 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case Delta():
+            case TextDelta():
                 return self._grow(event)
-            case Whole():
+            case TextDone():
                 return self._replace(event)
-            case Annotated() | Sketched() if event.output_index in self._open:
-                return [_beside(event, self._first + event.output_index)]
+            case AnnotationAdded() | PartialImage() if event.output_index in self._open:
+                return [self._renumber(event)]
             case ItemAdded():
-                return self._start(event.output_index, event.item)
+                return self._start(event)
             case ItemDone():
-                return self._end(event.output_index, event.item)
-            case ResponseEnded():
+                return self._end(event)
+            case FinalResponse():
                 return self._finish(event)
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
@@ -4150,7 +4080,13 @@ class ResponseState:
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
-    def _grow(self, event: Delta) -> list[RunEvent]:
+    def _renumber(self, event: ItemEvent) -> ItemEvent:
+        """Return an event of the wire with its place among all items of the run."""
+        if not self._first:
+            return event
+        return event._replace(output_index=self._first + event.output_index)
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
         texts = self._open.get(event.output_index)
         if texts is None:
             self._keep(event)
@@ -4158,37 +4094,38 @@ class ResponseState:
         if not event.text:
             return []
         texts.setdefault((event.kind, event.part), []).append(event.text)
-        index = self._first + event.output_index
-        return [Grew(index, event.kind, event.part, event.text)]
+        return [self._renumber(event)]
 
-    def _replace(self, event: Whole) -> list[RunEvent]:
+    def _replace(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
         return self._show_rest(event.output_index, (event.kind, event.part), event.text)
 
-    def _keep(self, event: Delta | Whole) -> None:
+    def _keep(self, event: TextDelta | TextDone) -> None:
         if event.output_index not in self._ended:
             self._early.setdefault(event.output_index, []).append(event)
 
-    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._open or output_index in self._ended:
+    def _start(self, event: ItemAdded) -> list[RunEvent]:
+        place = event.output_index
+        if place in self._open or place in self._ended:
             return []
-        self._open[output_index] = {}
-        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
-        for early in self._early.pop(output_index, ()):
+        self._open[place] = {}
+        events: list[RunEvent] = [self._renumber(event)]
+        for early in self._early.pop(place, ()):
             events += self._take(early)
         return events
 
-    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._ended:
+    def _end(self, event: ItemDone) -> list[RunEvent]:
+        place, item = event.output_index, event.item
+        if place in self._ended:
             return []
-        events = self._start(output_index, item)
-        for place, text in item_texts(item):
-            events += self._show_rest(output_index, place, text)
-        del self._open[output_index]
-        self._ended[output_index] = item
-        return [*events, ItemEnded(self._first + output_index, item)]
+        events = self._start(ItemAdded(place, item))
+        for text_place, text in item_texts(item):
+            events += self._show_rest(place, text_place, text)
+        del self._open[place]
+        self._ended[place] = item
+        return [*events, self._renumber(event)]
 
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
@@ -4203,10 +4140,9 @@ class ResponseState:
         texts[place] = [text]
         if len(text) <= len(shown) or not text.startswith(shown):
             return []
-        index = self._first + output_index
-        return [Grew(index, *place, text[len(shown) :])]
+        return [self._renumber(TextDelta(output_index, *place, text[len(shown) :]))]
 
-    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
@@ -4220,7 +4156,7 @@ class ResponseState:
         output = response.get("output")
         for output_index, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):
-                events += self._end(output_index, item)
+                events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
         return [
             *events,
@@ -4235,14 +4171,8 @@ class ResponseState:
             kinds = {early.kind for early in self._early[output_index]}
             if kinds & {"text", "refusal"}:
                 message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(output_index, message)
+                events += self._start(ItemAdded(output_index, message))
         return events
-
-
-def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
-    if isinstance(event, Annotated):
-        return Cited(index, event.part, event.annotation)
-    return Pictured(index, event.number, event.image, event.form)
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
@@ -4361,7 +4291,7 @@ async def _response_events(
             cursor.note(response)
         status = str(response.get("status") or "completed")
         if status not in _UNDER_WAY:
-            for event in turn.feed(ResponseEnded(status, response)):
+            for event in turn.feed(FinalResponse(status, response)):
                 yield event
         return
     async with aclosing(_batches(answer)) as batches:
@@ -4418,7 +4348,7 @@ async def _gather_deltas(
     deltas that arrived. The first delta after a pause is never held back.
     """
     last = events[-1] if events else None
-    if not isinstance(last, Grew) or join_seconds <= 0:
+    if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
@@ -5295,8 +5225,8 @@ class McpApproval:
             return []
         call, output = self.items
         return [
-            ItemStarted(index, call),
-            ItemEnded(index, call),
+            ItemAdded(index, call),
+            ItemDone(index, call),
             ToolOutput(index + 1, output, failed=True),
         ]
 
@@ -6302,15 +6232,15 @@ class Citations:
     def feed(self, event: RunEvent) -> str:
         """Take an event; return the text that it adds to what is shown."""
         match event:
-            case Grew():
+            case TextDelta():
                 return self._grow(event)
-            case Cited():
+            case AnnotationAdded():
                 self._name(event.annotation)
             case ToolOutput():
                 for key in source_keys(event.card.get("sources", ())):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemEnded():
-                return self.rest(event.index)
+            case ItemDone():
+                return self.rest(event.output_index)
         return ""
 
     def rest(self, index: int) -> str:
@@ -6320,7 +6250,7 @@ class Citations:
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemEnded) -> str:
+    def shown_text(self, ended: ItemDone) -> str:
         """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
@@ -6343,9 +6273,9 @@ class Citations:
                 "metadata": [{"source": key, "name": name}],
             }
 
-    def _grow(self, event: Grew) -> str:
-        place = (event.index, event.part)
-        before = "" if place in self._growing else self.rest(event.index)
+    def _grow(self, event: TextDelta) -> str:
+        place = (event.output_index, event.part)
+        before = "" if place in self._growing else self.rest(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
@@ -7175,18 +7105,18 @@ class ChunkRenderer:
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; nothing is kept for a caller without a chat."""
         match event:
-            case ItemStarted() if is_commentary(event.item):
-                self._remarks[event.index] = event.item
-            case Grew(kind="text" | "refusal"):
+            case ItemAdded() if is_commentary(event.item):
+                self._remarks[event.output_index] = event.item
+            case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
-            case Grew(kind="summary" | "reasoning"):
+            case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_image(event.item):
+            case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [chat_image(event.item)]})
-            case ItemEnded() if item_type(event.item) == "message":
+            case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
-            case ItemEnded() if is_call(event.item):
+            case ItemDone() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
@@ -7195,22 +7125,22 @@ class ChunkRenderer:
                 yield from self._say_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
-        if event.index in self._remarks:
+    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
+        if event.output_index in self._remarks:
             yield from self._think(self._thought_gap(event) + shown)
         else:
             yield from self._say(self._gap(event) + shown)
 
-    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+    def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
-        if event.index in self._remarks:
-            self._remarks[event.index] = event.item
+        if event.output_index in self._remarks:
+            self._remarks[event.output_index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
         yield from self._say(file_lines(event.card))
 
-    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
         yield from self._say(rest)
         length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
@@ -7235,14 +7165,14 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: Grew) -> str:
+    def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two messages of one run."""
-        before, self._told = self._told, event.index
-        return "" if before in (None, event.index) else "\n\n"
+        before, self._told = self._told, event.output_index
+        return "" if before in (None, event.output_index) else "\n\n"
 
-    def _thought_gap(self, event: Grew) -> str:
+    def _thought_gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of the reasoning."""
-        place = (event.index, event.part)
+        place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 
@@ -7599,17 +7529,17 @@ class Commentary:
         self._markers: dict[int, tuple[int, str]] = {}
 
     def render(
-        self, event: ItemStarted | Grew | ItemEnded, marker: str
+        self, event: ItemAdded | TextDelta | ItemDone, marker: str
     ) -> Iterator[Chunk]:
         """Yield what an event of a remark is to the host; its marker comes with the end."""
         match event:
-            case ItemStarted():
-                self.indexes[event.index] = len(self._shown.items)
-                self._quoted[event.index] = ""
+            case ItemAdded():
+                self.indexes[event.output_index] = len(self._shown.items)
+                self._quoted[event.output_index] = ""
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case Grew():
-                yield from self._grow(event.index, self._citations.feed(event))
-            case ItemEnded():
+            case TextDelta():
+                yield from self._grow(event.output_index, self._citations.feed(event))
+            case ItemDone():
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
@@ -7646,14 +7576,14 @@ class Commentary:
             place, _commentary_item(self._shown.items[place], quoted, status)
         )
 
-    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
         self._citations.feed(event)
         text = self._citations.shown_text(event)
-        self._ended[event.index] = (event.item, text)
+        self._ended[event.output_index] = (event.item, text)
         card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.index], card)
+        yield self._shown.end(self.indexes[event.output_index], card)
         if marker:
-            self._markers[event.index] = (len(self._shown.items), marker)
+            self._markers[event.output_index] = (len(self._shown.items), marker)
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
@@ -7745,19 +7675,19 @@ class ImageHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the picture is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 yield status_chunk("Drawing a picture")
-            case Pictured():
+            case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 yield _on_the_page(self._shown, [_file(image_url(sketch))])
-            case ItemEnded():
+            case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
                 yield _on_the_page(self._shown, [])
 
-    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
         if event.item.get("result") and not notes:
             yield status_chunk("Picture drawn")
@@ -7821,16 +7751,16 @@ class CodeHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the code is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 card = {
                     **code_host_item({**event.item, "code": ""}),
                     "status": "in_progress",
                 }
                 yield self._shown.begin(card)
-            case Grew():
+            case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemEnded():
+            case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
@@ -7864,9 +7794,9 @@ class SearchHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the search is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
-            case ItemEnded():
+            case ItemDone():
                 yield self._shown.end(self._place, _card(event.item))
                 pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
@@ -7903,16 +7833,18 @@ class McpCallHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the call is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
                 yield self._shown.begin(begun)
-            case Grew():
+            case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemEnded():
+            case ItemDone():
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
                 yield self._shown.end(self._place, _remote_card(event.item, status))
-                answer = ToolOutput(event.index, remote_output(event.item), failed)
+                answer = ToolOutput(
+                    event.output_index, remote_output(event.item), failed
+                )
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 call = self._shown.items[self._place]
@@ -7931,7 +7863,7 @@ class McpListHostItem:
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield a line when the server has answered, or has not."""
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             yield status_chunk(_list_sentence(event.item))
 
 
@@ -7950,7 +7882,7 @@ def _list_sentence(item: Item) -> str:
 class HostedItem(Protocol):
     """Shows one item.
 
-    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
+    It gets the item's own events, from ItemAdded to ItemDone, and the run's end if
     that came first.
     """
 
@@ -8048,16 +7980,16 @@ class NativeRenderer:
         alone at the run's end.
         """
         match event:
-            case ItemStarted() if _is_shown(event.item):
+            case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case Grew() if event.index in self._places:
+            case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event, marker)
-            case ItemEnded() if event.index in self._places:
+            case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case Cited():
+            case AnnotationAdded():
                 self._citations.feed(event)
                 yield from self._sources(ended=False)
-            case ItemStarted() | Grew() | Pictured() | ItemEnded():
+            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._hosted(event, marker)
             case ToolOutput():
                 yield from self._answered(event)
@@ -8067,26 +7999,26 @@ class NativeRenderer:
                 yield from self._end_run(event, marker)
 
     def _hosted(
-        self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
         """Yield what the card of an item of the API's own makes of an event.
 
         A remark in passing has one too.
         """
-        begins = isinstance(event, ItemStarted) and is_commentary(event.item)
-        if not isinstance(event, Pictured) and (
-            begins or event.index in self._remarks.indexes
+        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
+        if not isinstance(event, PartialImage) and (
+            begins or event.output_index in self._remarks.indexes
         ):
             yield from self._remarks.render(event, marker)
             yield from self._after_item(event)
             return
-        if isinstance(event, ItemStarted):
+        if isinstance(event, ItemAdded):
             kind = item_type(event.item)
             if kind in HOSTED_ITEMS:
-                self._cards[event.index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.index)
-        if isinstance(event, ItemEnded):
-            self._cards.pop(event.index, None)
+                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        card = self._cards.get(event.output_index)
+        if isinstance(event, ItemDone):
+            self._cards.pop(event.output_index, None)
         if card:
             yield from card.render(event)
 
@@ -8126,47 +8058,47 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
 
-    def _start(self, event: ItemStarted) -> Chunk:
-        place = self._places[event.index] = len(self.items)
-        self._started[event.index] = self._now()
+    def _start(self, event: ItemAdded) -> Chunk:
+        place = self._places[event.output_index] = len(self.items)
+        self._started[event.output_index] = self._now()
         if is_call(event.item):
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
         if marker:
-            self._markers[event.index] = marker
+            self._markers[event.output_index] = marker
         gap, text = self._gap(event), event.text
         if event.kind in ("text", "refusal"):
             text = self._citations.feed(event)
-        place = self._places[event.index]
+        place = self._places[event.output_index]
         yield from self._more_text(place, marker + gap + text, event.kind)
 
     def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
         if text:
             yield self._shown.grow(place, kind, text)
 
-    def _gap(self, event: Grew) -> str:
+    def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
 
         The page sets the parts of a summary one behind the other, so all parts are
         shown as one.
         """
-        before = self._parts.get(event.index, event.part)
-        self._parts[event.index] = event.part
+        before = self._parts.get(event.output_index, event.part)
+        self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
-        place = self._places[event.index]
+    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+        place = self._places[event.output_index]
         match item_type(event.item):
             case "message":
                 yield from self._more_text(place, self._citations.feed(event))
                 text = self._citations.shown_text(event)
-                marker = self._markers.get(event.index, "")
+                marker = self._markers.get(event.output_index, "")
                 item = message_host_item(event.item, marker + text)
             case "reasoning":
-                seconds = self._now() - self._started[event.index]
+                seconds = self._now() - self._started[event.output_index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
@@ -8174,7 +8106,7 @@ class NativeRenderer:
         yield from self._after_item(event)
 
     def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             yield from self._sources(ended=True)
             yield from show_files(self._shown, event.card)
 
@@ -8420,7 +8352,7 @@ def _own_text(carried: DetailItem, text: str) -> str:
 # ==== owui_chat.storage.images: Pictures that an answer made, as they are stored and sent back.
 
 
-def stored_item(event: ItemEnded) -> Item:
+def stored_item(event: ItemDone) -> Item:
     """Return what is kept of an item: of a stored picture only where it is stored."""
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
@@ -8531,7 +8463,7 @@ class Keeping:
         self._records: dict[int, Record] = {}
         self._after_message = False
         self._remarks: set[int] = set()
-        self._last_remark: tuple[ItemEnded, Record] | None = None
+        self._last_remark: tuple[ItemDone, Record] | None = None
 
     @property
     def pending(self) -> list[Item]:
@@ -8552,20 +8484,22 @@ class Keeping:
         """
         self._citations.feed(event)
         match event:
-            case ItemStarted() if is_commentary(event.item):
-                self._remarks.add(event.index)
-            case ItemStarted() if item_type(event.item) == "message":
-                self._messages[event.index] = event.item
-            case Grew() if event.index in self._messages:
-                return self._begin(event.index, self._messages.pop(event.index))
-            case ItemEnded() if event.index in self._remarks:
+            case ItemAdded() if is_commentary(event.item):
+                self._remarks.add(event.output_index)
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = event.item
+            case TextDelta() if event.output_index in self._messages:
+                return self._begin(
+                    event.output_index, self._messages.pop(event.output_index)
+                )
+            case ItemDone() if event.output_index in self._remarks:
                 return self._remark(event)
-            case ItemEnded() if item_type(event.item) == "message":
-                self._messages.pop(event.index, None)
+            case ItemDone() if item_type(event.item) == "message":
+                self._messages.pop(event.output_index, None)
                 self._after_message = True
                 return self._amend(event, self._citations.shown_text(event))
-            case ItemEnded():
-                self._wait(event.index, stored_item(event))
+            case ItemDone():
+                self._wait(event.output_index, stored_item(event))
         return None
 
     def closing(self, output: Sequence[Item]) -> Record | None:
@@ -8611,9 +8545,9 @@ class Keeping:
         self._records[index] = record
         return record
 
-    def _amend(self, ended: ItemEnded, shown: str) -> Record | None:
+    def _amend(self, ended: ItemDone, shown: str) -> Record | None:
         """Return the record of an ended message, if it is not what was written."""
-        record = self._records.pop(ended.index, None)
+        record = self._records.pop(ended.output_index, None)
         if record is None:
             return None
         before = tuple(i for i in record.payload if item_type(i) != "message")
@@ -8626,7 +8560,7 @@ class Keeping:
         payload = before if before and is_plain else (*before, kept)
         return None if payload == record.payload else replace(record, payload=payload)
 
-    def _remark(self, ended: ItemEnded) -> Record | None:
+    def _remark(self, ended: ItemDone) -> Record | None:
         """Return the record of a remark, whose text the host does not give back."""
         if not message_text(ended.item).strip():
             return None
@@ -8679,10 +8613,10 @@ class Carrying:
         """Take an event; return what the turn that it ends came to."""
         self._citations.feed(event)
         match event:
-            case ItemEnded():
+            case ItemDone():
                 is_message = item_type(event.item) == "message"
                 shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.index] = (stored_item(event), shown)
+                self._items[event.output_index] = (stored_item(event), shown)
             case ResponseDone() | RunDone() if self._items:
                 pairs = [self._items[index] for index in sorted(self._items)]
                 self._items = {}
@@ -12007,12 +11941,12 @@ class ArtifactStore:
         Unfinished pictures replace each other only in saved chats; in temporary ones
         the page would add them up.
         """
-        if isinstance(event, Pictured):
+        if isinstance(event, PartialImage):
             return event if self._job.call.caller.may_have_row else None
-        if not isinstance(event, ItemEnded) or self._job.call.host.request is None:
+        if not isinstance(event, ItemDone) or self._job.call.host.request is None:
             return event
         card = await self._card(event.item)
-        return replace(event, card=card) if card else event
+        return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> Mapping[str, Any]:
         """Return what to show beside an item.
@@ -12343,7 +12277,9 @@ async def answer_events(
     async with aclosing(_events_with_markers(job, connections)) as events:
         carrying = _carrying(job)
         async for event, line in events:
-            index = event.index if isinstance(event, Grew | ItemEnded) else None
+            index = (
+                event.output_index if isinstance(event, TextDelta | ItemDone) else None
+            )
             for kept in job.store.take_unsent() if job.store else ():
                 yield replace(kept, index=index), ""
             carried = carrying.feed(event) if carrying else None
@@ -12603,15 +12539,15 @@ class Diagnostics:
         `listed` are the models that the pipe offers, `hosted` the tools that are on.
         """
         message: Item = {"type": "message", "role": "assistant", "content": []}
-        yield ItemStarted(0, message)
+        yield ItemAdded(0, message)
         text = ""
         async with aclosing(self._lines(listed, hosted)) as lines:
             async for line in lines:
                 text += line + "\n"
-                yield Grew(0, "text", 0, line + "\n")
+                yield TextDelta(0, "text", 0, line + "\n")
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
-        yield ItemEnded(0, whole)
+        yield ItemDone(0, whole)
         yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(

@@ -8,23 +8,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from installer import InstallationError, run_installer
 from progress import Progress
 
-POLL_SECONDS = 0.5
-LOG_LINES = 15
 # environments of their own inside the first one, and the lock held meanwhile
 KEPT = ("hosts", "setup.lock")
 
 NO_VENV = """\
 This Python cannot make virtual environments: {python}
 Install its venv module (Debian and Ubuntu: apt-get install python3-venv), or uv."""
-NOT_INSTALLED = """\
-Installing {name} did not work. The end of what the installer said:
-{log}"""
-
-
-class InstallationError(Exception):
-    """An environment could not be made."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +98,15 @@ class Environment:
 
     def _install(self, uv: str | None) -> None:
         progress = Progress(f"{self.name}: {'uv' if uv else 'pip'}")
-        if self._run(self._installer(uv), progress):
-            progress.end("failed")
-            said = "\n".join(self.log.read_text().splitlines()[-LOG_LINES:])
-            raise InstallationError(NOT_INSTALLED.format(name=self.name, log=said))
+        wanted = len(self.requirements.read_text().splitlines())
+        before = self._installed()
+        run_installer(
+            self.name,
+            self._installer(uv),
+            self.log,
+            progress,
+            lambda: self._so_far(before, wanted),
+        )
         progress.end(f"{self._installed()} packages")
 
     def _installer(self, uv: str | None) -> list[str]:
@@ -119,24 +116,6 @@ class Environment:
             pip = [str(self.python), "-m", "pip", "install", "--no-input"]
             pip += ["--disable-pip-version-check", "--progress-bar", "off"]
         return [*pip, "--no-deps", "-r", str(self.requirements)]
-
-    def _run(self, command: list[str], progress: Progress) -> int:
-        wanted = len(self.requirements.read_text().splitlines())
-        before = self._installed()
-        with self.log.open("wb") as log:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        try:
-            while True:
-                try:
-                    return process.wait(POLL_SECONDS)
-                except subprocess.TimeoutExpired:
-                    progress.show(self._so_far(before, wanted))
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
 
     def _so_far(self, before: int, wanted: int) -> str:
         # pip fetches everything before it installs anything

@@ -1,4 +1,4 @@
-"""Makes the checkout's virtual environments current before a script runs in them.
+"""Installs what a script of ours needs, before that runs under the development tools.
 
     python3 scripts/setup_environment.py demo.py --port 8080
 
@@ -16,27 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from environment import Environment, InstallationError
+from debian import Package, install_missing
+from environment import Environment
+from installer import InstallationError
+from needs import DEVELOPMENT, VENV, needs_of
 
 ROOT = Path(__file__).resolve().parent.parent
-DEVELOPMENT = Environment(
-    name="development tools",
-    directory=ROOT / ".venv",
-    requirements=ROOT / "requirements/dev.txt",
-)
-NEWEST, OLDEST = (
-    Environment(
-        name=f"Open WebUI {version}",
-        directory=ROOT / f".venv/hosts/open-webui-{version}",
-        requirements=ROOT / f"requirements/open-webui-{version}.txt",
-    )
-    for version in ("0.12.4", "0.11.4")
-)
-PIPELINES = Environment(
-    name="Pipelines server",
-    directory=ROOT / ".venv/hosts/pipelines",
-    requirements=ROOT / "requirements/pipelines.txt",
-)
+PACKAGES_LOG = ROOT / ".venv/packages.log"
 
 
 def main(arguments: list[str]) -> int:
@@ -44,9 +30,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _leave)
     try:
         with only_one(ROOT / ".venv/setup.lock"):
-            uv = find_uv()
-            for environment in needed_by(arguments):
-                environment.make_current(uv)
+            install(*arguments)
     except InstallationError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
@@ -58,12 +42,17 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def needed_by(arguments: list[str]) -> list[Environment]:
-    """What a script runs in: demo and pictures in one Open WebUI, tests in every host."""
-    needed = [DEVELOPMENT, NEWEST]
-    if arguments[:1] not in (["demo.py"], ["screenshots.py"]):
-        return [*needed, OLDEST, PIPELINES]
-    return [*needed, PIPELINES] if "--agent" in arguments else needed
+def install(script: str = "", *arguments: str) -> None:
+    """Install the development tools, then what the script needs beside them."""
+    uv = find_uv()
+    if not uv:
+        install_missing([VENV], PACKAGES_LOG)
+    DEVELOPMENT.make_current(uv)
+    needs = needs_of(script, list(arguments))
+    install_missing((one for one in needs if isinstance(one, Package)), PACKAGES_LOG)
+    for need in needs:
+        if isinstance(need, Environment):
+            need.make_current(uv)
 
 
 def run(script: str, *arguments: str) -> None:

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from hosts.chromium import ChromiumMissingError, find_chromium
 from progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,11 +40,6 @@ def main(arguments: list[str]) -> int:
     if arguments:
         print("Arguments given: pytest alone runs, no lint and no type check.")
         return run("pytest", ["-m", "pytest", *arguments])
-    try:
-        find_chromium()
-    except ChromiumMissingError as missing:
-        print(missing, file=sys.stderr)
-        return 1
     failed = [name for name, command in STEPS.items() if run(name, command)]
     print(f"\nFailed: {', '.join(failed)}." if failed else "\nAll is well.")
     return 1 if failed else 0

@@ -5,27 +5,44 @@ much else to do it would also pass while a request is still on its way, and what
 test shows then depends on the machine. Here a loop counts only the time that it waited,
 with nothing of its own left to do: what a test and its server, who share a loop, have
 to tell each other costs no time, however long it takes.
+
+Where a test and its server are all there is, nothing can come any more once both have
+been idle for a moment: there `skip_waiting` lets the clock jump to the next timer. What
+runs in threads is waited for all the same.
 """
 
 import asyncio
 import selectors
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any
 
+MOMENT = 0.1
+"""Seconds; the kernel holds nothing back for longer that goes to the machine itself."""
 Ready = list[tuple[selectors.SelectorKey, int]]
 
 
 class _CountingSelector(selectors.DefaultSelector):
     """Adds up the seconds in which nothing was ready."""
 
+    skips = False
+    """Of all of them: whether the clock jumps where nothing can come."""
+
     def __init__(self) -> None:
         super().__init__()
         self.waited = 0.0
+        self.jobs = 0  # in threads
 
     def select(self, timeout: float | None = None) -> Ready:
         """Return what is ready, at once or within the time that a timer leaves."""
         ready = super().select(0)
         if ready or timeout == 0:
+            return ready
+        if self.skips and timeout is not None and not self.jobs:
+            ready = super().select(min(timeout, MOMENT))
+            self.waited += 0.0 if ready else timeout
             return ready
         began = time.monotonic()
         ready = super().select(timeout)
@@ -48,6 +65,18 @@ class IdleClockLoop(asyncio.SelectorEventLoop):
         """Return the seconds that the loop has waited."""
         return self._counting.waited
 
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Count what runs in threads."""
+        self._counting.jobs += 1
+        job = super().run_in_executor(executor, func, *args)
+        job.add_done_callback(self._end_job)
+        return job
+
+    def _end_job(self, _: asyncio.Future[Any]) -> None:
+        self._counting.jobs -= 1
+
 
 class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):
     """Gives such loops to the tests; those of other threads keep the time of the machine.
@@ -61,3 +90,8 @@ class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):
         if threading.current_thread() is threading.main_thread():
             return IdleClockLoop()
         return super().new_event_loop()
+
+
+def skip_waiting(skips: bool) -> None:
+    """Let the clocks jump from now on, or go as they do for everybody else."""
+    _CountingSelector.skips = skips

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from itertools import groupby
 
-from openai_responses.loop.events import Grew, RunEvent
+from openai_responses.loop.events import RunEvent
+from openai_responses.transport.stream import TextDelta
 
 
 def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
@@ -13,11 +14,15 @@ def joined(events: Iterable[RunEvent]) -> list[RunEvent]:
         if place is None:
             out += neighbours
         else:
-            texts = [event.text for event in neighbours if isinstance(event, Grew)]
-            out.append(Grew(*place, "".join(texts)))
+            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
+            out.append(TextDelta(*place, "".join(texts)))
     return out
 
 
 def _place(event: RunEvent) -> tuple[int, str, int] | None:
     """Return what tells one growing text from another; None for all other events."""
-    return (event.index, event.kind, event.part) if isinstance(event, Grew) else None
+    return (
+        (event.output_index, event.kind, event.part)
+        if isinstance(event, TextDelta)
+        else None
+    )

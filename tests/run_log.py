@@ -4,16 +4,18 @@ from collections.abc import Iterable
 
 from openai_responses.items import item_type
 from openai_responses.loop.events import (
-    Cited,
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    Pictured,
     ResponseDone,
     RunDone,
     RunEvent,
     Status,
     ToolOutput,
+)
+from openai_responses.transport.stream import (
+    AnnotationAdded,
+    ItemAdded,
+    ItemDone,
+    PartialImage,
+    TextDelta,
 )
 
 
@@ -24,13 +26,13 @@ def log_of(events: Iterable[RunEvent]) -> list[str]:
 
 def _line(event: RunEvent) -> str:
     match event:
-        case ItemStarted(index, item):
+        case ItemAdded(index, item):
             return f"{index} started {item_type(item)}"
-        case Grew(index, kind, part, text):
+        case TextDelta(index, kind, part, text):
             return f"{index} {kind} {part}: {text}"
-        case Cited() | Pictured():
+        case AnnotationAdded() | PartialImage():
             return _line_beside(event)
-        case ItemEnded(index, item):
+        case ItemDone(index, item):
             return f"{index} ended {item_type(item)}"
         case ToolOutput(index, item, failed):
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
@@ -44,7 +46,9 @@ def _line(event: RunEvent) -> str:
             return f"run {ending.kind}"
 
 
-def _line_beside(event: Cited | Pictured) -> str:
-    if isinstance(event, Cited):
-        return f"{event.index} cited {event.part}: {event.annotation.get('type')}"
-    return f"{event.index} pictured {event.number}: {event.form}"
+def _line_beside(event: AnnotationAdded | PartialImage) -> str:
+    if isinstance(event, AnnotationAdded):
+        return (
+            f"{event.output_index} cited {event.part}: {event.annotation.get('type')}"
+        )
+    return f"{event.output_index} pictured {event.number}: {event.form}"

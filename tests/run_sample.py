@@ -10,24 +10,17 @@ from openai_responses.clock import encode_ulid
 from openai_responses.endings import CUT
 from openai_responses.errors import MalformedEvent
 from openai_responses.items import Item, is_call, item_texts, item_type, open_calls
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    RunDone,
-    RunEvent,
-    ToolOutput,
-)
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.response import ResponseState
 from openai_responses.loop.tools import output_item, tool_error
 from openai_responses.requests.replay import Origin, is_approval_request
 from openai_responses.transport.stream import (
-    Delta,
     EventStreamDecoder,
+    FinalResponse,
     ItemAdded,
     ItemDone,
-    ResponseEnded,
     StreamEvent,
+    TextDelta,
     parse_event,
 )
 from owui_chat.render.native import NativeRenderer
@@ -132,11 +125,11 @@ def run_of(*items: Item, status: str = "completed") -> list[RunEvent]:
         events.append(ItemAdded(place, _begun(item)))
         for (kind, part), text in item_texts(item):
             half = (len(text) + 1) // 2
-            events += [Delta(kind, place, part, text[:half])]
-            events += [Delta(kind, place, part, text[half:])]
+            events += [TextDelta(place, kind, part, text[:half])]
+            events += [TextDelta(place, kind, part, text[half:])]
         events.append(ItemDone(place, item))
     response = {"id": "resp_1", "output": list(items), "usage": USAGE}
-    events.append(ResponseEnded(status, response))
+    events.append(FinalResponse(status, response))
     return _reported(events)
 
 
@@ -150,11 +143,11 @@ def run_with_tools(
         ToolOutput(3 + place, item, place == 1, (card or {}) if place == 0 else {})
         for place, item in enumerate(given)
     ]
-    head = ItemStarted(5, _begun(message("1", "")))
+    head = ItemAdded(5, _begun(message("1", "")))
     text: list[RunEvent] = [
         head,
-        Grew(5, "text", 0, "Rain."),
-        ItemEnded(5, message("1", "Rain.")),
+        TextDelta(5, "text", 0, "Rain."),
+        ItemDone(5, message("1", "Rain.")),
     ]
     items = (reasoning("1"), call("1"), call("2"), *given, message("1", "Rain."))
     ended = first[-1]
@@ -273,7 +266,9 @@ def tell(
         if record is not None:
             told.written.append(record)
         if record is not None and in_output:
-            index = event.index if isinstance(event, Grew | ItemEnded) else None
+            index = (
+                event.output_index if isinstance(event, TextDelta | ItemDone) else None
+            )
             value = write_records({record.ulid: record})
             told.chunks += told.view.render(StoredRecord(record.ulid, value, index))
         elif record is not None:
@@ -293,8 +288,8 @@ def texts_of(events: Iterable[RunEvent]) -> dict[int, str]:
     messages: dict[int, str] = {}
     for event in events:
         match event:
-            case ItemStarted() if item_type(event.item) == "message":
-                messages[event.index] = ""
-            case Grew() if event.index in messages:
-                messages[event.index] += event.text
+            case ItemAdded() if item_type(event.item) == "message":
+                messages[event.output_index] = ""
+            case TextDelta() if event.output_index in messages:
+                messages[event.output_index] += event.text
     return messages

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from marking import require_mark
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.program import SANDBOX_PROGRAM
@@ -87,6 +88,7 @@ async def sandboxed(
                 "`apt-get install bubblewrap`, on a kernel that lets users make "
                 "namespaces."
             )
+        require_mark("sandbox")
         yield Chat(tools, log=log)
     finally:
         await tools.close()

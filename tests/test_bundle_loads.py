@@ -1,10 +1,14 @@
-"""The bundles of the project itself, as the hosts load them."""
+"""The bundles of the project itself, as the hosts load them.
+
+That Open WebUI takes the pipe and leaves it as it is, the editor's Black included, is
+shown in hosts/test_newcomer.py. The types and the format of both are checked by mypy and
+Black in `scripts/test`, like those of any other file.
+"""
 
 import __future__
 
 import inspect
 import json
-import os
 import subprocess
 import sys
 import tomllib
@@ -14,42 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import black
 import pytest
 from pydantic import BaseModel
 
 from bundle_sample import ROOT
 from bundling.targets import TARGETS, Target
+from hosts.offline import pipelines_python
 
-HOST = ROOT / ".venv" / "hosts" / "open-webui-0.12.4" / "bin" / "python"
 PIPE = TARGETS[0]
 
-# Run by Open WebUI's interpreter: its loader, its replacements, its editor's Black.
-LOAD = """
-import asyncio, json, sys
-from pathlib import Path
-import black
-from open_webui.utils.plugin import load_function_module_by_id, replace_imports
-
-text = Path(sys.argv[1]).read_text("utf-8")
-function, kind, frontmatter, _ = asyncio.run(load_function_module_by_id("any", text))
-print(json.dumps({
-    "kind": kind,
-    "frontmatter": frontmatter,
-    "valves": function.Valves.model_json_schema(),
-    "unreplaced": replace_imports(text) == text,
-    "formatted": black.format_str(text, mode=black.Mode()) == text,
-}))
-"""
-OFFLINE = {
-    "WEBUI_SECRET_KEY": "test-secret",
-    "OFFLINE_MODE": "true",
-    "USE_SLIM_DOCKER": "true",
-    "ENABLE_OLLAMA_API": "false",
-    "ENABLE_OPENAI_API": "false",
-    "FROM_INIT_PY": "true",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
 MEASURE = """
 import sys, time
 from pathlib import Path
@@ -89,7 +66,6 @@ forms = {
 }
 print(json.dumps({"versions": [pydantic.VERSION, aiohttp.__version__], "forms": forms}))
 """
-OLD_LIBRARIES = ROOT / ".venv" / "hosts" / "pipelines" / "bin" / "python"
 
 
 @dataclass(frozen=True)
@@ -140,33 +116,6 @@ def own(module: types.ModuleType) -> Iterator[typing.Any]:
                 yield found
 
 
-@pytest.mark.host
-def test_open_webui_loads_the_pipe(bundle: Bundle, tmp_path: Path) -> None:
-    """The real loader finds a pipe and its frontmatter, and rewrites nothing."""
-    if bundle.target is not PIPE:
-        pytest.skip("the Pipelines server loads this one")
-    homes = {name: str(tmp_path / name) for name in ("HOME", "DATA_DIR", "STATIC_DIR")}
-    for home in homes.values():
-        Path(home).mkdir()
-
-    done = subprocess.run(
-        [str(HOST), "-c", LOAD, str(bundle.path)],
-        env={"PATH": os.defpath} | OFFLINE | homes,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
-    loaded = json.loads(done.stdout.splitlines()[-1])
-    assert loaded["kind"] == "pipe"
-    assert tuple(loaded["frontmatter"]) == PIPE.frontmatter
-    assert loaded["frontmatter"]["required_open_webui_version"] == "0.11.4"
-    assert loaded["valves"]["properties"]
-    assert (loaded["unreplaced"], loaded["formatted"]) == (True, True)
-
-
 def test_version_is_the_projects(bundle: Bundle) -> None:
     """The frontmatter carries the version of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -188,7 +137,7 @@ def test_loads_the_same_in_both_hosts(bundle: Bundle) -> None:
     assert schemas[0]["properties"]
 
 
-@pytest.mark.host
+@pytest.mark.pipelines
 def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None:
     """Their order on the page, defaults and help: several bases make up one form."""
 
@@ -197,7 +146,7 @@ def test_settings_are_the_same_with_the_oldest_libraries(bundle: Bundle) -> None
         said: dict[str, typing.Any] = json.loads(subprocess.check_output(command))
         return said
 
-    old, new = forms(OLD_LIBRARIES), forms(sys.executable)
+    old, new = forms(pipelines_python()), forms(sys.executable)
 
     assert old["versions"] == ["2.7.1", "3.9.5"]
     assert new["versions"] != old["versions"]
@@ -214,26 +163,6 @@ def test_annotations_are_true_as_strings(bundle: Bundle) -> None:
         typing.get_type_hints(each, vars(module), include_extras=True)
 
     assert len(found) > 3
-
-
-def test_editor_saves_it_unchanged(bundle: Bundle) -> None:
-    """Black in the editor's mode changes nothing; the pipe is shown to the host's own."""
-    if bundle.target is PIPE:
-        pytest.skip("the host's own Black says the same above")
-    assert black.format_str(bundle.text, mode=black.Mode()) == bundle.text
-
-
-def test_types_hold_in_the_bundle(bundle: Bundle) -> None:
-    """Strict mypy accepts the file as it is delivered."""
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", str(bundle.path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_import_is_quick(bundle: Bundle) -> None:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from environment import Environment, InstallationError
+from debian import Package, install_missing
+from environment import Environment
 from hosts.databases import DatabaseMissingError, lent_redis
 from hosts.offline import NEWEST, OLDEST
+from installer import InstallationError
+from marking import UnmarkedTestError, require_mark
+from needs import MARKS, needs_of
 from progress import Progress
-from setup_environment import needed_by
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 INSTALLER = """\
@@ -131,16 +134,51 @@ def test_pip_alone_will_do(tmp_path: Path) -> None:
 
 def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:
     """Each is installed where the tests look for it, from a closure that is there."""
-    demo, tests = needed_by(["demo.py", "--check"]), needed_by(["verify.py"])
-    agents = needed_by(["demo.py", "--agent"])
+    demo, tests = needs_of("demo.py", ["--check"]), needs_of("verify.py", [])
 
-    newest, oldest = (f"open-webui-{version}" for version in (NEWEST, OLDEST))
-    hosts = [newest, oldest, "pipelines"]
-    assert [found.directory.name for found in demo] == [".venv", newest]
-    assert needed_by(["screenshots.py"]) == demo
-    assert [found.directory.name for found in agents] == [".venv", newest, "pipelines"]
-    assert [found.directory.name for found in tests] == [".venv", *hosts]
-    assert all(found.requirements.exists() for found in tests)
+    hosts = [f"open-webui-{NEWEST}", f"open-webui-{OLDEST}", "pipelines"]
+    made = [need for need in tests if isinstance(need, Environment)]
+    assert [environment.directory.name for environment in made] == hosts
+    assert all(environment.requirements.exists() for environment in made)
+    programs = [need.name for need in tests if isinstance(need, Package)]
+    assert programs == [
+        *("chromium", "postgresql", "redis-server"),
+        *("bubblewrap", "python3"),
+    ]
+    assert demo == made[:1]
+    assert needs_of("demo.py", ["--agent"]) == [made[0], made[2]]
+    assert needs_of("screenshots.py", []) == [made[0], *tests[3:4]]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "needed"),
+    [
+        (
+            ["tests/hosts/test_two_servers.py", "tests/hosts/test_page.py", "-kserver"],
+            ["Open WebUI 0.12.4", "postgresql", "redis-server"],
+        ),
+        (["tests/test_idle_clock.py"], []),
+        (["tests/no_such_file.py"], []),
+    ],
+)
+def test_chosen_tests_need_what_their_marks_say(
+    chosen: list[str], needed: list[str]
+) -> None:
+    """Neither a host nor a browser is installed for a test that uses none."""
+    assert [need.name for need in needs_of("verify.py", chosen)] == needed
+
+
+def test_every_need_has_its_mark(pytestconfig: pytest.Config) -> None:
+    """A misspelt mark would never be asked for."""
+    declared = [line.split(":")[0] for line in pytestconfig.getini("markers")]
+
+    assert set(MARKS) <= set(declared)
+
+
+def test_a_test_without_its_mark_is_refused(request: pytest.FixtureRequest) -> None:
+    """On this machine, too, which has everything; a script may use it."""
+    with pytest.raises(UnmarkedTestError, match=r"@pytest\.mark\.host on it"):
+        require_mark("host")
 
 
 def test_without_a_python_there_is_one_clear_sentence(tmp_path: Path) -> None:
@@ -160,6 +198,120 @@ def test_without_a_python_there_is_one_clear_sentence(tmp_path: Path) -> None:
 
     assert ended.returncode == 1
     assert ended.stderr.startswith("This needs Python 3.11 or 3.12, and none was found")
+
+
+class Machine:
+    """Programs that are there, and an apt-get that makes new ones."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.programs = root / "bin"
+        self.programs.mkdir()
+        self.log = root / "log"
+        self.asked = root / "asked"
+        for name in ("sh", "env", "touch", "chmod"):
+            (self.programs / name).symlink_to(shutil.which(name) or "")
+        monkeypatch.setenv("PATH", str(self.programs))
+        self._monkeypatch = monkeypatch
+
+    def add(self, name: str, program: str) -> None:
+        """Put a program on PATH."""
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{program}\n")
+        path.chmod(0o755)
+
+    def add_apt(self) -> None:
+        """Put an apt-get there, whose packages hold a program of the same name."""
+        made = f"touch {self.programs}/$name; chmod +x {self.programs}/$name"
+        self.add(
+            "apt-get",
+            f'echo "$@" >> {self.asked}\n'
+            f'[ "$1" = update ] || for name in $3 $4 $5; do {made}; done',
+        )
+
+    def be_user(self, number: int) -> None:
+        """Run as root, with 0, or as somebody else."""
+        self._monkeypatch.setattr("os.geteuid", lambda: number)
+
+    def install(self) -> None:
+        """Ask for two packages, one of which is there."""
+        self.add("one", "")
+        wanted = [Package(name, (name,)) for name in ("one", "two", "three")]
+        install_missing(wanted, self.log)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A machine that has next to nothing."""
+    return Machine(tmp_path, monkeypatch)
+
+
+def test_missing_packages_are_installed_by_root(machine: Machine) -> None:
+    """All at once, and those that are there are left alone."""
+    machine.add_apt()
+    machine.be_user(0)
+
+    machine.install()
+    machine.install()
+
+    assert machine.asked.read_text() == "update\ninstall -y two three\n"
+
+
+def test_somebody_else_installs_them_through_sudo(machine: Machine) -> None:
+    """Without a terminal it must not ask for a password."""
+    machine.add_apt()
+    machine.add("sudo", f'echo "sudo $1" >> {machine.asked}; shift; exec "$@"')
+    machine.add("true", "")
+    machine.be_user(1000)
+
+    machine.install()
+
+    steps = ["sudo -n", "sudo -n", "update", "install -y two three"]
+    assert machine.asked.read_text().splitlines() == steps
+
+
+@pytest.mark.parametrize("sudo", [None, "exit 1"])
+def test_who_may_not_install_is_told_what_to_run(
+    machine: Machine, sudo: str | None
+) -> None:
+    """Without sudo, or where it refuses."""
+    machine.add_apt()
+    if sudo:
+        machine.add("sudo", sudo)
+    machine.be_user(1000)
+
+    with pytest.raises(InstallationError) as refused:
+        machine.install()
+
+    line = "apt-get update && apt-get install -y two three"
+    assert str(refused.value).splitlines()[-1].strip() == line
+    assert not machine.asked.exists()
+
+
+def test_a_failing_apt_says_why(machine: Machine) -> None:
+    """With the end of what it printed."""
+    machine.add("apt-get", "echo no network; exit 100")
+    machine.be_user(0)
+
+    with pytest.raises(InstallationError, match="no network"):
+        machine.install()
+
+
+def test_another_system_is_told_the_packages(machine: Machine) -> None:
+    """There are other ways to install them."""
+    with pytest.raises(InstallationError, match="two, three"):
+        machine.install()
+
+
+def test_a_variable_stands_for_a_program(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A browser, or a database, that somebody has elsewhere."""
+    package = Package("chromium", ("chromium",), "CHROMIUM")
+    assert package.is_missing()
+
+    monkeypatch.setenv("CHROMIUM", "/opt/browser")
+
+    assert not package.is_missing()
 
 
 class Terminal(io.StringIO):

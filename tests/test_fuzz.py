@@ -19,16 +19,13 @@ from mutations import TooLong, mutated, spoilt, within
 from openai_responses.endings import CUT
 from openai_responses.errors import InvalidRequest, MalformedEvent
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    RunDone,
-    RunEvent,
-)
+from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.loop.response import ResponseState
 from openai_responses.transport.stream import (
     EventStreamDecoder,
+    ItemAdded,
+    ItemDone,
+    TextDelta,
     join_deltas,
     parse_event,
 )
@@ -87,15 +84,15 @@ def assert_orderly(events: Sequence[RunEvent]) -> None:
     ended: set[int] = set()
     for event in events:
         match event:
-            case ItemStarted():
-                assert event.index not in begun
-                begun.add(event.index)
-            case Grew():
-                assert event.index in begun - ended
+            case ItemAdded():
+                assert event.output_index not in begun
+                begun.add(event.output_index)
+            case TextDelta():
+                assert event.output_index in begun - ended
                 assert event.text
-            case ItemEnded():
-                assert event.index in begun - ended
-                ended.add(event.index)
+            case ItemDone():
+                assert event.output_index in begun - ended
+                ended.add(event.output_index)
     last = events[-1]
     assert isinstance(last, RunDone)
     assert len(last.output) == len(ended)

@@ -3,11 +3,12 @@
 import asyncio
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from aiohttp import web
 
-from idle_clock import IdleClockLoop
+from idle_clock import IdleClockLoop, skip_waiting
 from upstream import Upstream, silence
 
 pytestmark = pytest.mark.asyncio
@@ -89,3 +90,41 @@ async def test_what_comes_from_a_thread_comes_before_the_limit() -> None:
     async with asyncio.timeout(LIMIT):
         await told.wait()
     await telling
+
+
+@pytest.fixture
+def skipping() -> Iterator[None]:
+    """Where nobody else is, nobody has to be waited for."""
+    skip_waiting(True)
+    yield
+    skip_waiting(False)
+
+
+@pytest.mark.usefixtures("skipping")
+async def test_clock_jumps_where_nothing_can_come() -> None:
+    """In the order of the timers, and no further than each says."""
+    began, told = now(), list[str]()
+    asyncio.get_running_loop().call_later(1800, told.append, "half")
+
+    await asyncio.sleep(3600)
+
+    assert told == ["half"]
+    assert round(now() - began, 6) == 3600
+
+
+@pytest.mark.usefixtures("skipping")
+async def test_clock_does_not_jump_over_a_request_or_a_thread() -> None:
+    """Both are waited for, however long they take."""
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        await asyncio.to_thread(time.sleep, LONG)
+        return web.Response()
+
+    async with Upstream(answer) as upstream:
+        host, port = upstream.base_url.split("/")[2].split(":")
+        async with asyncio.timeout(2 * LONG):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"GET / HTTP/1.0\r\n\r\n")
+            assert (await reader.readline()).startswith(b"HTTP/1.0 200")
+        writer.close()
+        await writer.wait_closed()

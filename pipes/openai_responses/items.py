@@ -156,7 +156,7 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.Delta` has them."""
+"""A kind of text and its part, as `events.TextDelta` has them."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:

@@ -20,7 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from openai_responses.items import Item, content_parts, part_text
-from openai_responses.loop.events import Cited, Grew, ItemEnded, RunEvent, ToolOutput
+from openai_responses.loop.events import RunEvent, ToolOutput
+from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.files import link_files
 
 _TRACKED = "utm_source=openai"
@@ -114,15 +115,15 @@ class Citations:
     def feed(self, event: RunEvent) -> str:
         """Take an event; return the text that it adds to what is shown."""
         match event:
-            case Grew():
+            case TextDelta():
                 return self._grow(event)
-            case Cited():
+            case AnnotationAdded():
                 self._name(event.annotation)
             case ToolOutput():
                 for key in source_keys(event.card.get("sources", ())):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemEnded():
-                return self.rest(event.index)
+            case ItemDone():
+                return self.rest(event.output_index)
         return ""
 
     def rest(self, index: int) -> str:
@@ -132,7 +133,7 @@ class Citations:
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemEnded) -> str:
+    def shown_text(self, ended: ItemDone) -> str:
         """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
@@ -155,9 +156,9 @@ class Citations:
                 "metadata": [{"source": key, "name": name}],
             }
 
-    def _grow(self, event: Grew) -> str:
-        place = (event.index, event.part)
-        before = "" if place in self._growing else self.rest(event.index)
+    def _grow(self, event: TextDelta) -> str:
+        place = (event.output_index, event.part)
+        before = "" if place in self._growing else self.rest(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 

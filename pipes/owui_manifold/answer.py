@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.items import is_encrypted, is_search, open_calls
-from openai_responses.loop.events import Grew, ItemEnded, RunDone, RunEvent, Status
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemDone, TextDelta
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.output_carrier import AnswerEventItem
 from owui_chat.storage.recorder import Carrying, Keeping, RecordScope
@@ -42,7 +43,9 @@ async def answer_events(
     async with aclosing(_events_with_markers(job, connections)) as events:
         carrying = _carrying(job)
         async for event, line in events:
-            index = event.index if isinstance(event, Grew | ItemEnded) else None
+            index = (
+                event.output_index if isinstance(event, TextDelta | ItemDone) else None
+            )
             for kept in job.store.take_unsent() if job.store else ():
                 yield replace(kept, index=index), ""
             carried = carrying.feed(event) if carrying else None

@@ -8,7 +8,6 @@ import base64
 import hashlib
 import mimetypes
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -21,13 +20,14 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.loop.events import ItemEnded, Pictured, RunEvent
+from openai_responses.loop.events import RunEvent
 from openai_responses.transport.connections import (
     Connections,
     Deadlines,
     Timeouts,
     container_file,
 )
+from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.files import container_addresses, file_citations
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.host import NewFile, store_file, user_model
@@ -56,12 +56,12 @@ class ArtifactStore:
         Unfinished pictures replace each other only in saved chats; in temporary ones
         the page would add them up.
         """
-        if isinstance(event, Pictured):
+        if isinstance(event, PartialImage):
             return event if self._job.call.caller.may_have_row else None
-        if not isinstance(event, ItemEnded) or self._job.call.host.request is None:
+        if not isinstance(event, ItemDone) or self._job.call.host.request is None:
             return event
         card = await self._card(event.item)
-        return replace(event, card=card) if card else event
+        return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> Mapping[str, Any]:
         """Return what to show beside an item.

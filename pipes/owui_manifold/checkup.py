@@ -18,19 +18,13 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    RunDone,
-    RunEvent,
-    Status,
-)
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.storage.output_carrier import AnswerEventItem
 from owui_manifold.config import run_limits
 from owui_manifold.context import (
@@ -77,15 +71,15 @@ class Diagnostics:
         `listed` are the models that the pipe offers, `hosted` the tools that are on.
         """
         message: Item = {"type": "message", "role": "assistant", "content": []}
-        yield ItemStarted(0, message)
+        yield ItemAdded(0, message)
         text = ""
         async with aclosing(self._lines(listed, hosted)) as lines:
             async for line in lines:
                 text += line + "\n"
-                yield Grew(0, "text", 0, line + "\n")
+                yield TextDelta(0, "text", 0, line + "\n")
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
-        yield ItemEnded(0, whole)
+        yield ItemDone(0, whole)
         yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(

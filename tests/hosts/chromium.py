@@ -6,6 +6,8 @@ from typing import Self
 
 from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 
+from marking import require_mark
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--headless",
@@ -31,6 +33,7 @@ def find_chromium() -> str:
     """Where the browser is: the environment's CHROMIUM, or a usual name on PATH."""
     for name in (os.environ.get("CHROMIUM", ""), *NAMES):
         if found := shutil.which(name):
+            require_mark("browser")
             return found
     raise ChromiumMissingError(MISSING)
 

@@ -1,37 +1,41 @@
-"""Run by Open WebUI's interpreter: says whether that version keeps what we count on.
-
-Reads pairs of a name and a promise from its input, and prints as its last line
-
-    {"broken": [[name, promise, what it is instead], ...], "chat": {...}}
+"""
+title: Says whether this version of Open WebUI keeps what the pipe counts on
 """
 
+# A question holds the directory of our packages, and pairs of a name and a promise. The
+# answer is
+#
+#     {"broken": [[name, promise, what it is instead], ...], "chat": {...}}
+
 import ast
-import asyncio
 import inspect
 import json
 import sys
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
+from uuid import uuid4
 
-import open_webui.config  # noqa: F401 - it makes the tables
 from open_webui.internal.db import get_async_db_context
 from open_webui.models.chats import Chat
 
-from owui_manifold.host import read_chat, require_floor, write_chat_keys
-
-OWNER, CHAT_ID, KEY = "owner", "chat", "ours"
+OWNER, KEY = "owner", "ours"
 
 
-def main() -> None:
-    """Check every promise, then use a chat as the pipe does."""
-    found = [(name, kept, instead(name, kept)) for name, kept in json.load(sys.stdin)]
-    require_floor()
-    report = {
-        "broken": [row for row in found if row[-1]],
-        "chat": asyncio.run(use_a_chat()),
-    }
-    json.dump(report, sys.stdout)
+class Pipe:
+    """Asked by a test, it looks around in the server."""
+
+    def pipes(self) -> list[dict[str, str]]:
+        """One model."""
+        return [{"id": "check", "name": "Check"}]
+
+    async def pipe(self, body: dict[str, Any]) -> str:
+        """Check every promise, then use a chat as the pipe does."""
+        asked = json.loads(body["messages"][-1]["content"])
+        sys.path.append(asked["packages"])
+        rows = [(name, kept, instead(name, kept)) for name, kept in asked["promises"]]
+        broken = [row for row in rows if row[-1]]
+        return json.dumps({"broken": broken, "chat": await use_a_chat()})
 
 
 def instead(name: str, promise: str) -> str:
@@ -78,25 +82,29 @@ def fits(wanted: ast.FunctionDef | ast.AsyncFunctionDef, has: Any) -> bool:
 
 async def use_a_chat() -> dict[str, Any]:
     """Write one key of a chat twice, and a chat that is not there."""
+    from owui_manifold.host import read_chat, require_floor, write_chat_keys
+
+    require_floor()
+    chat_id = str(uuid4())
     async with get_async_db_context() as session:
-        session.add(Chat(id=CHAT_ID, user_id=OWNER, title="A chat", **chat_row()))
+        session.add(Chat(id=chat_id, user_id=OWNER, title="A chat", **chat_row()))
         await session.commit()
-    before = await read_chat(CHAT_ID, OWNER)
+    before = await read_chat(chat_id, OWNER)
     stored = [
-        await write_chat_keys(chat_id, {KEY: value})
-        for chat_id, value in (
-            (CHAT_ID, {"first": 1}),
-            (CHAT_ID, {"second": 2}),
+        await write_chat_keys(wanted, {KEY: value})
+        for wanted, value in (
+            (chat_id, {"first": 1}),
+            (chat_id, {"second": 2}),
             ("no such chat", {}),
         )
     ]
     async with get_async_db_context() as session:
-        updated_at = (await session.get(Chat, CHAT_ID)).updated_at
+        updated_at = (await session.get(Chat, chat_id)).updated_at
     return {
         "before": before,
         "stored": stored,
-        "after": await read_chat(CHAT_ID, OWNER),
-        "to somebody else": await read_chat(CHAT_ID, "somebody else"),
+        "after": await read_chat(chat_id, OWNER),
+        "to somebody else": await read_chat(chat_id, "somebody else"),
         "updated_at": updated_at,
     }
 
@@ -111,7 +119,3 @@ def chat_row() -> dict[str, Any]:
     history = {"currentId": "a", "messages": messages}
     chat = {"title": "A chat", "models": ["a.model"], "history": history}
     return {"chat": chat, "meta": {}, "created_at": 1, "updated_at": 1}
-
-
-if __name__ == "__main__":
-    main()

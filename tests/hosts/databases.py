@@ -15,6 +15,7 @@ from typing import Any
 
 from hosts.offline import free_port
 from hosts.open_webui import end_process
+from marking import require_mark
 
 START_SECONDS = 60
 MISSING = (
@@ -66,6 +67,7 @@ def _program(name: str) -> str:
     found = packaged[-1] if packaged else shutil.which(name)
     if found is None:
         raise DatabaseMissingError(MISSING.format(name=name))
+    require_mark("databases")
     return str(found)
 
 

@@ -6,6 +6,8 @@ import random
 import socket
 from pathlib import Path
 
+from marking import require_mark
+
 HERE = Path(__file__).resolve().parent
 INSTALLED = HERE.parent.parent / ".venv/hosts"
 NEWEST, OLDEST = "0.12.4", "0.11.4"  # of the versions that the pipe supports
@@ -52,6 +54,17 @@ def host_python(version: str = NEWEST) -> Path:
         python = Path(os.environ.get("OWUI_PYTHON", python))
     if not python.exists():
         raise BootError(f"No Open WebUI at {python}. `bash scripts/test` installs it.")
+    require_mark("host" if version == NEWEST else "oldest")
+    return python
+
+
+def pipelines_python() -> Path:
+    """The interpreter on which the Pipelines server runs."""
+    python = INSTALLED / "pipelines/bin/python"
+    python = Path(os.environ.get("PIPELINES_PYTHON", python))
+    if not python.exists():
+        raise BootError(f"Nothing at {python}. `bash scripts/test` installs it.")
+    require_mark("pipelines")
     return python
 
 

@@ -29,6 +29,7 @@ from hosts.client import Json
 from hosts.offline import (
     ADMIN_EMAIL,
     ADMIN_PASSWORD,
+    HERE,
     NEWEST,
     BootError,
     free_port,
@@ -37,6 +38,7 @@ from hosts.offline import (
 )
 from hosts.users import User
 
+BOOT = HERE / "boot.py"
 BOOT_SECONDS, STOP_SECONDS = 300, 5
 
 
@@ -90,7 +92,8 @@ class OpenWebUI:
 
     def _launch(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
-        command = [str(self.python), "-m", "uvicorn", "open_webui.main:app"]
+        # `-P`: the directory of boot.py holds modules with names of the host's.
+        command = [str(self.python), "-P", str(BOOT), "open_webui.main:app"]
         command += ["--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--log-level", "warning"]
         with (self.home / "server.log").open("ab") as log:
@@ -115,6 +118,15 @@ class OpenWebUI:
                             return
                 await asyncio.sleep(0.1)
         raise BootError(f"Open WebUI did not come up:\n{self.log()[-4000:]}")
+
+    async def crash_and_restart(self) -> None:
+        """Kill the process and start another; people stay signed in."""
+        if self._process is None:
+            raise BootError("The server has not been started.")
+        self._process.kill()
+        self._process.wait()
+        self._launch()
+        await self._ready(time.monotonic() + BOOT_SECONDS)
 
     async def stop(self) -> None:
         """End the process whatever else fails."""

@@ -22,7 +22,7 @@ from typing import Any, Self
 import aiohttp
 
 from hosts.client import Client, Json, OpenWebUIError
-from hosts.offline import INSTALLED, BootError, free_port
+from hosts.offline import BootError, free_port, pipelines_python
 from hosts.open_webui import end_process
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -69,14 +69,11 @@ class PipelinesServer(Client):
 
     def launch(self) -> None:
         """Start the process."""
-        python = INSTALLED / "pipelines/bin/python"
-        if not python.exists():
-            raise BootError(f"Nothing at {python}. `bash scripts/test` installs it.")
         real = os.environ.get("PIPELINES_SERVER")
         program = ["main:app"]
         if not real:
             program = ["--factory", "hosts.pipelines_stand_in.server:app"]
-        command = [os.environ.get("PIPELINES_PYTHON", str(python)), "-m", "uvicorn"]
+        command = [str(pipelines_python()), "-m", "uvicorn"]
         command += [*program, "--host", "127.0.0.1", "--port", str(self.port)]
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(

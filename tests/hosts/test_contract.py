@@ -1,15 +1,18 @@
-"""What the pipe counts on in Open WebUI, name by name, in every supported version."""
+"""What the pipe counts on in Open WebUI, name by name.
+
+The oldest version is asked in test_oldest.py, which imports the tests of a report.
+"""
 
 import ast
 import json
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from hosts.offline import HERE, NEWEST, OLDEST, host_environment, host_python
+from hosts.offline import HERE
+from hosts.users import User
 
 pytestmark = pytest.mark.host
 
@@ -108,27 +111,15 @@ def name(call: ast.AST) -> str:
     return f"{module}:{attribute}"
 
 
-@pytest.fixture(scope="module", params=[OLDEST, NEWEST])
-def report(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Any:
-    """What one version says about itself, with a database of its own."""
-    python, home = host_python(request.param), tmp_path_factory.mktemp("host")
-    environment = host_environment(python, home)
-    environment["PYTHONPATH"] += f":{PIPES}"
-    for directory in ("DATA_DIR", "STATIC_DIR"):
-        Path(environment[directory]).mkdir()
-    done = subprocess.run(
-        [python, "-P", PROBE],  # tests/hosts has an open_webui.py of its own
-        input=json.dumps([*PROMISED.items(), *BROKEN]),
-        env=environment,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+@pytest_asyncio.fixture(scope="module")
+async def report(admin: User) -> Any:
+    """What a server of one version says about itself."""
+    await admin.install_function("contract", PROBE.read_text())
+    await admin.models()  # the list that the server looks models up in
+    asked = {"packages": str(PIPES), "promises": [*PROMISED.items(), *BROKEN]}
+    answer = await admin.complete("contract.check", json.dumps(asked))
+    await admin.delete_function("contract")
+    return json.loads(answer)
 
 
 def test_every_name_has_its_row() -> None:

@@ -249,8 +249,11 @@ async def test_callers_over_http_get_pictures_and_links(
 
 @pytest.mark.browser
 @pytest.mark.asyncio
-async def test_a_person_sees_a_picture_grow(page: ChatPage) -> None:
-    """For the moment; after a Stop and a reload nothing of it is left."""
+async def test_what_a_person_sees(page: ChatPage) -> None:
+    """A picture that grows, and is gone after a Stop and a reload; a whole one stays.
+
+    It stands above its text, before and after a reload; code in its card.
+    """
     await page.open_model(MODEL)
     await page.ask("sim:draw,stall=16 a disc", wait=False)
     sketch = page.answers.last.locator("img[src^='data:image/png']")
@@ -263,12 +266,6 @@ async def test_a_person_sees_a_picture_grow(page: ChatPage) -> None:
     await page.page.get_by_text("Drawing a picture").wait_for()
     assert await sketch.count() == 0
 
-
-@pytest.mark.browser
-@pytest.mark.asyncio
-async def test_what_a_person_sees(page: ChatPage) -> None:
-    """The picture above its text, before and after a reload; code in its card."""
-    await page.open_model(MODEL)
     await page.ask("sim:draw a disc")
     shown = page.answers.last.locator("img[src*='/api/v1/files/']")
     await shown.wait_for()

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from hosts.chromium import Chromium
 from hosts.client import OpenWebUIError
 from hosts.offline import BootError
 from hosts.open_webui import OpenWebUI
@@ -188,8 +187,8 @@ async def test_a_server_that_gives_up_says_why() -> None:
 
 @pytest.mark.browser
 @pytest.mark.asyncio
-async def test_the_page_asks_copies_reloads(page: ChatPage) -> None:
-    """An answer is shown, copied whole, and there again after a reload."""
+async def test_the_page_does_what_people_do(page: ChatPage) -> None:
+    """Ask, copy whole, reload, set a switch of the user's valves, stop an answer."""
     await page.open_model(ONE)
     await page.watch("echo")
 
@@ -201,44 +200,15 @@ async def test_the_page_asks_copies_reloads(page: ChatPage) -> None:
     await page.reload()
     assert await page.last_answer() == "1 echo: hello"
     assert page.chat_id
-    assert page.blocked == page.errors == []
-
-
-@pytest.mark.browser
-@pytest.mark.asyncio
-async def test_the_page_logs_in_by_its_form(member: User, chromium: Chromium) -> None:
-    """Log in, choose a model by name, ask twice."""
-    async with ChatPage(member, chromium, signed_in=False) as page:
-        await page.log_in()
-        await page.choose_model("Two")
-        await page.ask("hello")
-        await page.ask("again")
-
-        assert await page.last_answer() == "2 echo: again"
-
-
-@pytest.mark.browser
-@pytest.mark.asyncio
-async def test_the_page_sets_user_valves(page: ChatPage) -> None:
-    """A switch in the dialog reaches the pipe."""
-    await page.open_model(ONE)
 
     await fill_user_valves(page, {"Loud": True})
     await page.ask("hello")
-
-    assert await page.last_answer() == "1 echo: HELLO"
+    assert await page.last_answer() == "2 echo: HELLO"
     await page.user.set_user_valves("stub", {})
 
-
-@pytest.mark.browser
-@pytest.mark.asyncio
-async def test_the_page_stops_an_answer(page: ChatPage) -> None:
-    """The stop button leaves what has streamed."""
-    await page.open_model(ONE)
     await page.ask("forever", wait=False)
-    await page.answers.last.get_by_text("1 echo:").wait_for()
-
+    await page.answers.last.get_by_text("3 echo:").wait_for()
     await page.stop()
-
     await page.reload()
-    assert await page.last_answer() == "1 echo:"
+    assert await page.last_answer() == "3 echo:"
+    assert page.blocked == page.errors == []

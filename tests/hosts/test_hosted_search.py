@@ -262,7 +262,7 @@ async def test_a_page_with_streaming_off_gets_the_sources(
 @pytest.mark.browser
 @pytest.mark.usefixtures("searching")
 async def test_what_a_person_sees(page: ChatPage, simulator: Simulator) -> None:
-    """Each stage while it lasts, then numbers that open their pages."""
+    """Each stage while it lasts; then pages, queries and thoughts that open."""
     await page.open_model(MODEL)
     await page.watch("ing")  # Thinking, Exploring
 
@@ -279,17 +279,6 @@ async def test_what_a_person_sees(page: ChatPage, simulator: Simulator) -> None:
         assert part in answer
     PICTURES.mkdir(exist_ok=True)
     await page.screenshot(PICTURES / "web-search.png")
-
-
-@pytest.mark.asyncio
-@pytest.mark.browser
-@pytest.mark.usefixtures("searching")
-async def test_what_was_searched_can_be_read(
-    page: ChatPage, simulator: Simulator
-) -> None:
-    """Pages, queries and thoughts open; a number leads to its page."""
-    await page.open_model(MODEL)
-    await page.ask("sim:web-search When did it freeze?")
 
     for label in ("Toggle status history", "Toggle details"):
         await page.page.get_by_label(label).first.click()

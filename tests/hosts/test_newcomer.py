@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from bundling.targets import TARGETS
 from hosts.admin_pages import AdminPages
 from hosts.chromium import Chromium
 from hosts.page import ChatPage
@@ -13,6 +14,7 @@ from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.browser]
 
+PIPE = TARGETS[0]
 PASTED = "pasted_by_hand"
 """An id that no other test uses."""
 MODEL, SHOWN_MODEL = "gpt-5.6-terra", "GPT-5.6 Terra"
@@ -58,11 +60,10 @@ async def test_from_zero_to_a_reply(
 
     assert "Turn 1." in await page.last_answer()
     assert (page.errors, admin_page.errors) == ([], [])
-    stored = await stored_source(admin_page.user)
-    assert stored == pipe_source  # the editor's Black has changed nothing
-
-
-async def stored_source(admin: User) -> str:
-    """The source as the server has stored it."""
-    function = await admin.call("GET", f"/api/v1/functions/id/{PASTED}")
-    return str(function["content"])
+    function = await admin_page.user.call("GET", f"/api/v1/functions/id/{PASTED}")
+    # Neither the loader's replacements nor the editor's Black have changed anything.
+    assert function["content"] == pipe_source
+    assert function["type"] == "pipe"
+    manifest = function["meta"]["manifest"]
+    assert tuple(manifest) == PIPE.frontmatter
+    assert manifest["required_open_webui_version"] == "0.11.4"

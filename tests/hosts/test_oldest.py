@@ -27,6 +27,12 @@ from hosts.test_chat import (
     test_the_second_turn_sends_what_the_first_received,
     test_what_the_chat_row_holds,
 )
+from hosts.test_contract import (
+    report,
+    test_a_chat_is_its_owners,
+    test_the_host_keeps_its_promises,
+    test_writing_a_key_leaves_the_rest_of_the_chat,
+)
 from hosts.test_plain_http import (
     test_a_failure_in_a_stream_is_an_error_chunk,
     test_a_stream_of_chat_chunks,
@@ -38,7 +44,7 @@ from hosts.test_tool_rounds import (
 )
 from hosts.users import User
 
-pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+pytestmark = [pytest.mark.oldest, pytest.mark.usefixtures("pipe")]
 
 
 @pytest_asyncio.fixture(scope="module")

@@ -18,7 +18,7 @@ from hosts.client import Client, Json
 from hosts.pipelines_server import PipelinesServer, completion_body
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+pytestmark = [pytest.mark.pipelines, pytest.mark.asyncio]
 
 PATIENCE = 120
 CROWD = 100

@@ -22,7 +22,12 @@ from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("agents")]
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.pipelines,
+    pytest.mark.asyncio,
+    pytest.mark.usefixtures("agents"),
+]
 
 PATIENCE = 120
 OTHERS_KEY = "sk-simulator-2"  # of another organisation

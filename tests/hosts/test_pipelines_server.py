@@ -24,7 +24,7 @@ from hosts.pipeline_samples import (
 )
 from hosts.pipelines_server import PipelinesServer, completion_body
 
-pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+pytestmark = [pytest.mark.pipelines, pytest.mark.asyncio]
 
 FIRST = "agents.first"
 

@@ -25,7 +25,7 @@ from hosts.tool_servers import PICTURE, ToolServers
 from hosts.users import User
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+pytestmark = [pytest.mark.host, pytest.mark.pipelines, pytest.mark.asyncio]
 
 TOKEN = "token-of-a-tool-server"
 PICTURES = Path(__file__).parents[2] / "artifacts"

@@ -18,9 +18,6 @@ from bench.prefix import (
     shares_of,
     table,
 )
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe
 from hosts.sent import answered, stripped
 from hosts.tabs import Tab
 from hosts.users import User
@@ -70,44 +67,3 @@ async def test_ten_turns_begin_as_the_last_one_did(
     shares = shares_of(asked)
     assert min(share.part for share in shares) >= GOAL
     assert f"request before: met ({min(s.part for s in shares):.1%})" in table(shares)
-
-
-@pytest_asyncio.fixture(params=[MODEL, "gpt-5.2"])
-async def told_by_the_system(
-    pipe_source: str, pipe_valves: Json, request: pytest.FixtureRequest
-) -> AsyncIterator[tuple[User, Talk]]:
-    """A server that puts what it retrieves, and what it cites, into the instructions.
-
-    One of the models reads its reasoning only behind the same instructions.
-    """
-    server = OpenWebUI(env={"RAG_SYSTEM_CONTEXT": "true"})
-    async with server, Website() as site:
-        await install_pipe(server.admin, PIPE, pipe_source, pipe_valves)
-        talk = Talk(f"{PIPE}.{request.param}", site, turns=4)
-        async with talk.possible(server.admin, "open_webui"):
-            yield server.admin, talk
-
-
-@pytest.mark.asyncio
-async def test_rounds_begin_as_the_one_before_them(
-    told_by_the_system: tuple[User, Talk], simulator: Simulator
-) -> None:
-    """The host cites a page in the instructions of the round that reads it."""
-    user, talk = told_by_the_system
-    async with Tab(user) as tab:
-        turns = await talk.happen(tab)
-
-    assert [turn.error for turn in turns] == [None] * talk.turns
-    asked = answered(simulator)
-    assert FACT in asked[0].body["instructions"]
-    rounds = [pair for pair in pairwise(asked) if is_continued(pair[1].body)]
-    assert len(rounds) == talk.turns // 2
-    for before, after in rounds:
-        assert after.body["instructions"] == before.body["instructions"]
-    assert min(shares_of(pair)[0].part for pair in rounds) >= GOAL
-    assert not any((r.response or {}).get("input_transformations") for r in asked)
-
-
-def is_continued(body: Json) -> bool:
-    """Whether a request answers calls of the one before it."""
-    return bool(body["input"][-1]["type"] == "function_call_output")

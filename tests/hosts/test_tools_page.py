@@ -21,6 +21,7 @@ MODEL = f"{PIPE}.gpt-6.2-sol"
 TOOL = "blocking_weather"  # the first one that the toolkit offers
 ASK = "sim:tool How is the weather in Zürich?"
 CARD = ["INPUT", "city", "Zürich", "OUTPUT", "Heavy sun in Zürich."]
+ANSWERS = {"Deny": "did not approve", "Allow": "Heavy sun in Zürich."}
 PICTURES = Path(__file__).parents[2] / "artifacts"
 
 
@@ -39,37 +40,41 @@ async def test_a_card_opens_to_its_arguments_and_its_result(chat: ChatPage) -> N
     """And it is the same after a reload."""
     await chat.ask(ASK)
 
-    for picture in ("tool-card", "tool-card-after-reload"):
-        await chat.page.get_by_text("Explored").click()
-        await chat.page.get_by_text(f"View Result from {TOOL}").click()
-        output = chat.answers.last.get_by_text("Output", exact=True)
-        await (await output.element_handle()).wait_for_element_state("stable")
-        await chat.screenshot(PICTURES / f"{picture}.png")
-        shown = (await chat.last_answer()).split("\n")
-        words = [word for word in shown if word]
-        begin = words.index("INPUT")
-        assert words[begin : begin + len(CARD)] == CARD
-        await chat.reload()
+    await assert_card_opens(chat, "tool-card")
+    await chat.reload()
+    await assert_card_opens(chat, "tool-card-after-reload")
+
+
+async def assert_card_opens(chat: ChatPage, picture: str) -> None:
+    """To what was asked and what came of it."""
+    await chat.page.get_by_text("Explored").click()
+    await chat.page.get_by_text(f"View Result from {TOOL}").click()
+    output = chat.answers.last.get_by_text("Output", exact=True)
+    await (await output.element_handle()).wait_for_element_state("stable")
+    await chat.screenshot(PICTURES / f"{picture}.png")
+    words = [word for word in (await chat.last_answer()).split("\n") if word]
+    begin = words.index("INPUT")
+    assert words[begin : begin + len(CARD)] == CARD
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("answer", "said"), [("Allow", "Heavy sun in Zürich."), ("Deny", "did not approve")]
-)
 async def test_an_approval_is_asked_for_on_the_page(
-    chat: ChatPage, admin: User, answer: str, said: str
+    chat: ChatPage, admin: User
 ) -> None:
     """Tool and arguments are there to be read before anybody answers."""
     async with valves_changed(admin, PIPE, TOOL_APPROVAL=f"{TOOL}=ask"):
-        await chat.ask(ASK, wait=False)
-        question = chat.page.get_by_role("dialog").filter(has_text="Tool Permissions")
-        button = question.get_by_role("button", name=answer)
-        await button.wait_for()
-        await chat.screenshot(PICTURES / f"approval-{answer.lower()}.png")
-        asked = await question.inner_text()
-        await button.click()
-        await chat.page.get_by_text(said).first.wait_for()
+        for answer, said in ANSWERS.items():
+            await chat.ask(ASK, wait=False)
+            question = chat.page.get_by_role("dialog").filter(
+                has_text="Tool Permissions"
+            )
+            button = question.get_by_role("button", name=answer)
+            await button.wait_for()
+            await chat.screenshot(PICTURES / f"approval-{answer.lower()}.png")
+            asked = await question.inner_text()
+            await button.click()
+            await chat.answers.last.get_by_text(said).first.wait_for()
+            await chat.screenshot(PICTURES / f"approval-{answer.lower()}-answered.png")
 
-    await chat.screenshot(PICTURES / f"approval-{answer.lower()}-answered.png")
-    assert TOOL in asked
-    assert '"city": "Zürich"' in asked
+            assert TOOL in asked
+            assert '"city": "Zürich"' in asked

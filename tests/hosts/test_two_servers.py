@@ -1,23 +1,31 @@
-"""Two processes of Open WebUI on one PostgreSQL and one Redis."""
+"""Two processes of Open WebUI on one PostgreSQL and one Redis.
+
+They also put what they retrieve, and what they cite, into the instructions, which no
+other server of the tests does.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
+from bench.prefix import FACT, GOAL, Talk, shares_of
 from hosts.at_once import AT_ONCE, Crowd
+from hosts.client import Json
 from hosts.databases import lent_postgres, lent_redis
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import install_copy, install_pipe, valves_changed
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab
 from hosts.users import User
+from hosts.website import Website
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.asyncio]
+pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
@@ -40,7 +48,7 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
         database = await stack.enter_async_context(lent_postgres())
         redis = await stack.enter_async_context(lent_redis())
         shared = {"DATABASE_URL": database, "REDIS_URL": redis}
-        shared["WEBSOCKET_MANAGER"] = "redis"
+        shared |= {"WEBSOCKET_MANAGER": "redis", "RAG_SYSTEM_CONTEXT": "true"}
         # One after the other: the first makes the tables and the administrator.
         left = await stack.enter_async_context(OpenWebUI(env=shared))
         right = await stack.enter_async_context(OpenWebUI(env=shared))
@@ -154,3 +162,32 @@ async def test_many_answers_at_once_lose_nothing(
     assert {turn.error for turn in (*turns, *later)} == {None}
     assert await crowd.lost([first, *turns, *later]) == []
     assert crowd.forgotten(turns) == []
+
+
+@pytest.mark.parametrize("model", ["gpt-6.2-sol", "gpt-5.2"])
+async def test_rounds_begin_as_the_one_before_them(
+    pair: Pair, simulator: Simulator, model: str
+) -> None:
+    """The host cites a page in the instructions of the round that reads it.
+
+    One of the models reads its reasoning only behind the same instructions.
+    """
+    async with Website() as site, Tab(pair.admin) as tab:
+        talk = Talk(f"{PIPE}.{model}", site, turns=4)
+        async with talk.possible(pair.admin, "open_webui"):
+            turns = await talk.happen(tab)
+
+    assert [turn.error for turn in turns] == [None] * talk.turns
+    asked = answered(simulator)
+    assert FACT in asked[0].body["instructions"]
+    rounds = [two for two in pairwise(asked) if is_continued(two[1].body)]
+    assert len(rounds) == talk.turns // 2
+    for before, after in rounds:
+        assert after.body["instructions"] == before.body["instructions"]
+    assert min(shares_of(two)[0].part for two in rounds) >= GOAL
+    assert not any((r.response or {}).get("input_transformations") for r in asked)
+
+
+def is_continued(body: Json) -> bool:
+    """Whether a request answers calls of the one before it."""
+    return bool(body["input"][-1]["type"] == "function_call_output")

@@ -1,18 +1,15 @@
 """Whatever happens to a chat, its next request is one that the strictest API takes."""
 
 import json
-import os
-import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from earlier_writers import EARLIER, seed_key
 from hosts.client import Json
 from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, install_toolkit, valves_changed
+from hosts.pipes import valves_changed
 from hosts.questions import Question, Sender, request_body
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
@@ -411,19 +408,16 @@ def assert_all_is_sent(simulator: Simulator) -> None:
 
 @pytest.mark.asyncio
 async def test_next_request_is_taken_after_a_crash(
-    tmp_path: Path, pipe_source: str, pipe_valves: Json, simulator: Simulator
+    server: OpenWebUI, member: User, simulator: Simulator
 ) -> None:
     """The server was killed while a tool was at work."""
-    async with OpenWebUI(home=tmp_path) as server:
-        await install_pipe(server.admin, PIPE, pipe_source, pipe_valves)
-        await install_toolkit(server.admin)
-        async with Tab(server.admin) as tab:
-            body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
-            turn = await tab.begin(MODEL, "sim:tool weather?", body=body)
-            await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
-            await simulator.all_ended()
-            os.kill(server.pid, signal.SIGKILL)
-    async with OpenWebUI(home=tmp_path) as server, Tab(server.admin) as tab:
+    async with Tab(member) as tab:
+        body = {"tool_ids": ["toolkit"], "tool_choice": SLOW}
+        turn = await tab.begin(MODEL, "sim:tool weather?", body=body)
+        await turn.until(lambda seen: "slow_weather" in json.dumps(seen.events))
+        await simulator.all_ended()
+        await server.crash_and_restart()
+    async with Tab(member) as tab:
         await assert_it_goes_on(tab, simulator, turn.chat_id)
 
 

@@ -15,7 +15,7 @@ from hosts.switches import SWITCHES, switches, workspace_model
 from hosts.users import User
 from hosts.valves_dialog import (
     choose_in_controls,
-    fill_user_valves,
+    fill_open_user_valves,
     open_admin_valves,
     open_user_valves,
 )
@@ -45,16 +45,25 @@ async def test_a_user_sets_the_effort_beside_the_chat_input(
     page: ChatPage, simulator: Simulator
 ) -> None:
     """The next request has it, and the dialog explains every setting."""
+    PICTURES.mkdir(exist_ok=True)
     await page.open_model(MODEL)
     try:
-        await fill_user_valves(page, {"Reasoning Effort": "high", "Verbosity": "low"})
+        dialog = await open_user_valves(page)
+        shown = await dialog.inner_text()
+        await page.screenshot(PICTURES / "user-valves.png")
+        await fill_open_user_valves(
+            page, dialog, {"Reasoning Effort": "high", "Verbosity": "low"}
+        )
         await page.ask("sim:short Good morning")
     finally:
         await page.user.set_user_valves(PIPE, {})
 
+    assert "How long a reasoning model thinks" in shown
+    assert "Your own key for OpenAI" in shown
     sent = chat_bodies(simulator)[-1]
     assert sent["reasoning"]["effort"] == "high"
     assert sent["text"]["verbosity"] == "low"
+    assert page.errors == []
 
 
 async def test_a_user_sets_the_effort_in_the_chats_controls(
@@ -75,27 +84,18 @@ async def test_a_user_sets_the_effort_in_the_chats_controls(
     assert page.errors == []
 
 
-async def test_what_the_dialogs_look_like(
-    page: ChatPage, admins_page: ChatPage
-) -> None:
-    """Menus for choices, switches for yes or no, dots for secrets."""
+async def test_the_administrators_dialog(admins_page: ChatPage) -> None:
+    """In the order of the valves, with dots for secrets."""
     PICTURES.mkdir(exist_ok=True)
-    await page.open_model(MODEL)
-    dialog = await open_user_valves(page)
-    shown = await dialog.inner_text()
-    await page.screenshot(PICTURES / "user-valves.png")
-
     form = await open_admin_valves(admins_page, PIPE)
     settings = await form.inner_text()
     for number in range(5):
         await admins_page.screenshot(PICTURES / f"admin-valves-{number + 1}.png")
         await admins_page.page.mouse.wheel(0, 700)
 
-    assert "How long a reasoning model thinks" in shown
-    assert "Your own key for OpenAI" in shown
     assert settings.index("Base Url") < settings.index("Model Id")
     assert "sk-simulator" not in settings
-    assert page.errors == admins_page.errors == []
+    assert admins_page.errors == []
 
 
 async def test_the_switches_of_the_composer(
@@ -115,6 +115,7 @@ async def test_the_switches_of_the_composer(
     assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "xhigh"
 
 
+SIGN = "openai_responses:"
 REMARK, ANSWER = "Let me look at that.", "Done: it is 42."
 
 
@@ -129,22 +130,21 @@ async def test_a_remark_in_passing_is_progress(
         await page.ask("sim:commentary Good morning")
 
     assert await page.seen() == []
-    for number in range(2):
-        shown = (await page.last_answer()).splitlines()
-        lines = [line for line in shown if line.strip()]
-        remark, answer = map(lines.index, (REMARK, ANSWER))
-        thoughts = [n for n, line in enumerate(lines) if line.startswith("Thought")]
-        assert [thoughts[0] < remark, remark < thoughts[1] < answer] == [True, True]
-        assert await quoted(page).all_inner_texts() == [REMARK]
-        copied = strip_markers(await page.copy_last())
-        assert copied.strip() == ANSWER
-        await page.screenshot(PICTURES / f"commentary-{carrier}-{number}.png")
-        await page.reload()
+    await assert_remark_between_thoughts(page)
+    await page.screenshot(PICTURES / f"commentary-{carrier}-0.png")
+    await page.reload()
+    await assert_remark_between_thoughts(page)
+    await page.screenshot(PICTURES / f"commentary-{carrier}-1.png")
+    copied = await page.copy_last()
     exported = await page.exported_text()
     assert REMARK not in exported
+    assert "Good morning" in exported
     assert ANSWER in exported
     await page.reload()  # the menu of the export lies over the page
-    assert ANSWER in await page.edit_last()
+    edited = await page.edit_last()
+    assert ANSWER in edited
+    signs = [SIGN in text for text in (copied, exported, edited)]
+    assert signs == [carrier == "markers"] * 3
     boxes = await page.page.locator("textarea").all()
     assert not [box for box in boxes if REMARK in await box.input_value()]
     await page.page.locator("textarea").last.fill("Done: it is 43.")
@@ -158,6 +158,16 @@ async def test_a_remark_in_passing_is_progress(
     assert [item["content"][0]["text"] for item in said] == [REMARK, "Done: it is 43."]
     assert said[0]["phase"] == "commentary"
     assert page.errors == []
+
+
+async def assert_remark_between_thoughts(page: ChatPage) -> None:
+    """Quoted, in its place, and no part of what is copied."""
+    lines = [line for line in (await page.last_answer()).splitlines() if line.strip()]
+    remark, answer = map(lines.index, (REMARK, ANSWER))
+    thoughts = [n for n, line in enumerate(lines) if line.startswith("Thought")]
+    assert [thoughts[0] < remark, remark < thoughts[1] < answer] == [True, True]
+    assert await quoted(page).all_inner_texts() == [REMARK]
+    assert strip_markers(await page.copy_last()).strip() == ANSWER
 
 
 async def test_a_remark_is_there_while_it_is_written(
@@ -182,13 +192,18 @@ async def test_a_remark_with_which_a_run_ends_is_its_answer(page: ChatPage) -> N
 
     await page.ask("sim:remarks-only Good morning")
 
-    for _ in range(2):
-        assert await quoted(page).all_inner_texts() == [REMARK]
-        assert "I looked: it is 42." in await page.last_answer()
-        copied = strip_markers(await page.copy_last())
-        assert copied.strip() == "I looked: it is 42."
-        await page.screenshot(PICTURES / "commentary-only.png")
-        await page.reload()
+    await assert_remark_and_answer(page)
+    await page.screenshot(PICTURES / "commentary-only.png")
+    await page.reload()
+    await assert_remark_and_answer(page)
+
+
+async def assert_remark_and_answer(page: ChatPage) -> None:
+    """The one is quoted, the other is what is copied."""
+    assert await quoted(page).all_inner_texts() == [REMARK]
+    assert "I looked: it is 42." in await page.last_answer()
+    copied = strip_markers(await page.copy_last())
+    assert copied.strip() == "I looked: it is 42."
 
 
 def quoted(page: ChatPage) -> Locator:

@@ -34,7 +34,14 @@ async def _opened(chat: ChatPage) -> Locator:
 
 async def fill_user_valves(chat: ChatPage, values: Mapping[str, str | bool]) -> None:
     """Set a person's valves with the button beside the chat input, by their labels."""
-    page, dialog = chat.page, await open_user_valves(chat)
+    await fill_open_user_valves(chat, await open_user_valves(chat), values)
+
+
+async def fill_open_user_valves(
+    chat: ChatPage, dialog: Locator, values: Mapping[str, str | bool]
+) -> None:
+    """The same in the dialog that `open_user_valves` has opened."""
+    page = chat.page
     await fill_valves(page, dialog, values)
     async with page.expect_response("**/valves/user/update"):
         await dialog.get_by_role("button", name="Save").click()

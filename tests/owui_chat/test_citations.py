@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import Cited, Grew, ItemEnded, RunEvent, ToolOutput
+from openai_responses.loop.events import RunEvent, ToolOutput
+from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations, source_keys
 from run_sample import message, output, run_of
 
@@ -46,7 +47,7 @@ def shown(*items: Item, citations: Citations | None = None) -> list[str]:
     grown = ""
     for event in run_of(*items):
         grown += found.feed(event)
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             texts += [grown, found.shown_text(event)]
             grown = ""
     return texts
@@ -108,8 +109,8 @@ def test_short_form_and_missing_content() -> None:
     citations = Citations()
     short = {"type": "message", "role": "assistant", "content": f"Rain {link(A)}"}
 
-    assert citations.shown_text(ItemEnded(0, short)) == "Rain [1]"
-    assert citations.shown_text(ItemEnded(1, {"type": "message"})) == ""
+    assert citations.shown_text(ItemDone(0, short)) == "Rain [1]"
+    assert citations.shown_text(ItemDone(1, {"type": "message"})) == ""
 
 
 # ---------------------------------------------------------------- annotations
@@ -201,11 +202,11 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
 def test_source_waits_for_its_name_while_the_text_grows() -> None:
     """Those behind it wait with it, because the page counts them."""
     citations = Citations()
-    citations.feed(Grew(0, "text", 0, f"{link(A)} {link(B)} "))
+    citations.feed(TextDelta(0, "text", 0, f"{link(A)} {link(B)} "))
 
-    citations.feed(Cited(0, 0, url_note(B, "Page B")))
+    citations.feed(AnnotationAdded(0, 0, url_note(B, "Page B")))
     assert list(citations.sources(ended=False)) == []
-    citations.feed(Cited(0, 0, url_note(A, "Page A")))
+    citations.feed(AnnotationAdded(0, 0, url_note(A, "Page A")))
 
     named = [s["source"]["name"] for s in citations.sources(ended=False)]
     assert named == ["Page A", "Page B"]
@@ -237,14 +238,14 @@ def test_keys_of_the_hosts_sources_are_the_pages_own() -> None:
 def test_two_that_were_told_the_same_number_the_same() -> None:
     """The page and the record of a message need not ask each other."""
     events: list[RunEvent] = run_of(cites(f"One {link(A)} two {link(B)}", A))
-    told = [event for event in events if not isinstance(event, Grew)]
+    told = [event for event in events if not isinstance(event, TextDelta)]
     one, other = Citations(), Citations()
 
     for event in events:
         one.feed(event)
     for event in told:
         other.feed(event)
-    [ended] = [event for event in events if isinstance(event, ItemEnded)]
+    [ended] = [event for event in events if isinstance(event, ItemDone)]
 
     assert one.shown_text(ended) == other.shown_text(ended) != message_text(ended.item)
     assert one.keys == other.keys
@@ -254,7 +255,7 @@ def test_text_that_broke_off_is_shown_to_its_end() -> None:
     """Also what might have become a link."""
     citations = Citations()
 
-    shown_text = citations.feed(Grew(0, "text", 0, "Rain ([a.exam"))
+    shown_text = citations.feed(TextDelta(0, "text", 0, "Rain ([a.exam"))
 
     assert shown_text + citations.rest(0) == "Rain ([a.exam"
     assert citations.rest(0) == ""

@@ -22,8 +22,9 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.loop.events import ItemEnded, ItemStarted, RunEvent
+from openai_responses.loop.events import RunEvent
 from openai_responses.requests.replay import replay_items, strip_for_replay
+from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     add_sent_context,
@@ -171,9 +172,11 @@ def _items(events: Round) -> list[Item]:
     items = ended_items(events)
     for index, text in texts_of(events).items():
         [begun] = [
-            e.item for e in events if isinstance(e, ItemStarted) and e.index == index
+            e.item
+            for e in events
+            if isinstance(e, ItemAdded) and e.output_index == index
         ]
-        ended = any(isinstance(e, ItemEnded) and e.index == index for e in events)
+        ended = any(isinstance(e, ItemDone) and e.output_index == index for e in events)
         if not ended and not is_commentary(begun):
             items.append({**begun, "content": _plain(text.strip())["content"]})
     return items

@@ -9,9 +9,10 @@ import pytest
 
 from asked_sample import MODEL, TOOL, asked_of, chat, surroundings, valves_for
 from openai_responses.items import is_call
-from openai_responses.loop.events import Grew, ItemEnded, RunDone, ToolOutput
+from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemDone, TextDelta
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.output_carrier import StoredRecord, TurnDetails
 from owui_chat.storage.records import message_key, read_records
@@ -46,14 +47,14 @@ async def test_marker_stands_before_the_first_text(
 
     [line] = markers_of(pairs)
     [first] = [event for event, found in pairs if found]
-    assert isinstance(first, Grew)
+    assert isinstance(first, TextDelta)
     assert first == next(
-        e for e, _ in pairs if isinstance(e, Grew) and e.kind == "text"
+        e for e, _ in pairs if isinstance(e, TextDelta) and e.kind == "text"
     )
     [named] = split_at_markers(line)
     [record] = read_records(host.kept).values()
     assert named.ulid == record.ulid
-    ended = [e.item for e, _ in pairs if isinstance(e, ItemEnded)]
+    ended = [e.item for e, _ in pairs if isinstance(e, ItemDone)]
     assert record.payload[0] == strip_for_replay(ended[0])
     assert record.model == MODEL
     assert record.origin.family == "gpt-5.6-sol"
@@ -87,7 +88,7 @@ async def test_refused_items_are_stored_by_the_end_of_the_answer(
     pairs = await all_told(asked, connections)
 
     [(begun, line)] = [(event, line) for event, line in pairs if line]
-    assert isinstance(begun, Grew)
+    assert isinstance(begun, TextDelta)
     [named] = split_at_markers(line)
     [record] = read_records(host.kept).values()
     assert named.ulid == record.ulid
@@ -137,8 +138,8 @@ async def test_answer_holds_its_own_items_where_the_valve_says_so(
     events = [event for event, _ in pairs]
     first, again = [event for event in events if isinstance(event, StoredRecord)]
     text = events[events.index(first) + 1]
-    assert isinstance(text, Grew)
-    assert first.index == text.index == again.index
+    assert isinstance(text, TextDelta)
+    assert first.index == text.output_index == again.index
     assert first.ulid == again.ulid
     assert first.value != again.value
     assert markers_of(pairs) == []
@@ -294,7 +295,7 @@ async def test_leaving_early_closes_the_connection(
 
     async with aclosing(answer_events(job, connections)) as events:
         async for event, _ in events:
-            if isinstance(event, Grew):
+            if isinstance(event, TextDelta):
                 break
 
     left = await sim.closed_early()
@@ -327,7 +328,7 @@ async def test_own_rounds_leave_nothing_to_hand_over(
     assert any(isinstance(event, ToolOutput) for event, _ in pairs)
     assert len(markers_of(pairs)) == 1
     [record] = read_records(host.kept).values()
-    ended = {e.index: e.item for e, _ in pairs if isinstance(e, ItemEnded)}
+    ended = {e.output_index: e.item for e, _ in pairs if isinstance(e, ItemDone)}
     items = [ended[index] for index in sorted(ended)]
     waited = [strip_for_replay(item) for item in items if item["type"] != "message"]
     assert list(record.payload[: len(waited)]) == waited

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 
 from asked_sample import MODEL, asked_of, chat, surroundings, valves_for
-from openai_responses.loop.events import ItemEnded, Pictured
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.storage.output_carrier import AnswerEventItem
 from owui_chat.storage.records import read_records
 from owui_manifold.answer import answer_events
@@ -55,7 +55,7 @@ async def events_of(
 
 def cards(events: list[AnswerEventItem]) -> list[Any]:
     """The cards of the items that have one."""
-    return [e.card for e in events if isinstance(e, ItemEnded) and e.card]
+    return [e.card for e in events if isinstance(e, ItemDone) and e.card]
 
 
 async def test_picture_is_the_users_file_and_kept_by_its_id(
@@ -94,7 +94,7 @@ async def test_temporary_chat_stores_without_a_link(
 
     assert len(host.files.rows) == 1
     assert host.chats.links == []
-    assert not [event for event in events if isinstance(event, Pictured)]
+    assert not [event for event in events if isinstance(event, PartialImage)]
 
 
 async def test_caller_over_http_stores_no_picture(

@@ -9,9 +9,10 @@ from aiohttp import web
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import Grew, RunDone
+from openai_responses.loop.events import RunDone
 from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
 from owui_manifold.checkup import Diagnostics
 from simulator import Simulator
 from upstream import Upstream
@@ -35,7 +36,7 @@ async def findings(
     ended = shown[-1]
     assert isinstance(ended, RunDone)
     assert not ended.ending.is_failure
-    text = "".join(event.text for event in shown if isinstance(event, Grew))
+    text = "".join(event.text for event in shown if isinstance(event, TextDelta))
     assert ended.output[0]["content"][0]["text"] == text
     return text
 

@@ -17,22 +17,24 @@ message.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
 from openai_responses.items import Item, is_call, item_type, message_text
 from openai_responses.loop.events import (
-    Cited,
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    Pictured,
     ResponseDone,
     RunDone,
     RunEvent,
     Status,
     ToolOutput,
+)
+from openai_responses.transport.stream import (
+    AnnotationAdded,
+    ItemAdded,
+    ItemDone,
+    PartialImage,
+    TextDelta,
 )
 
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
@@ -134,18 +136,18 @@ class _ShownPart:
     is_thought: bool
     text: str = ""
 
-    def start_event(self) -> ItemStarted:
+    def start_event(self) -> ItemAdded:
         """Return the event of its beginning."""
-        return ItemStarted(self.index, self._item("in_progress", ""))
+        return ItemAdded(self.index, self._item("in_progress", ""))
 
-    def add_text(self, text: str) -> Grew:
+    def add_text(self, text: str) -> TextDelta:
         """Add text; return the event of it."""
         self.text += text
-        return Grew(self.index, "summary" if self.is_thought else "text", 0, text)
+        return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
 
-    def end_event(self) -> ItemEnded:
+    def end_event(self) -> ItemDone:
         """Return the event of its end, which says again what it is."""
-        return ItemEnded(self.index, self._item("completed", self.text.rstrip()))
+        return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
@@ -267,7 +269,7 @@ class MessageParts:
         last, own = self._pieces[-1], message_text(self._item)
         if not last.is_thought and parse_think_spans(own) == [ThinkSpan(False, own)]:
             last.text = own
-            yield ItemEnded(last.index, self._item)
+            yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
 
@@ -311,13 +313,13 @@ class ThoughtFilter:
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what takes the place of an event."""
         match event:
-            case ItemStarted() if item_type(event.item) == "message":
-                self._messages[event.index] = self._start_message(event.item)
-            case Grew() if event.index in self._messages:
-                yield from self._messages[event.index].add_text(event.text)
-            case ItemEnded() if event.index in self._messages:
-                yield from self._messages[event.index].end(event.item)
-            case Cited() if event.index in self._messages:
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = self._start_message(event.item)
+            case TextDelta() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].add_text(event.text)
+            case ItemDone() if event.output_index in self._messages:
+                yield from self._messages[event.output_index].end(event.item)
+            case AnnotationAdded() if event.output_index in self._messages:
                 pass  # the ended item has it again
             case Status():
                 yield event
@@ -346,16 +348,24 @@ class ThoughtFilter:
         )
 
     def _show_other(
-        self, event: ItemStarted | Grew | Pictured | Cited | ItemEnded | ToolOutput
+        self,
+        event: (
+            ItemAdded
+            | TextDelta
+            | PartialImage
+            | AnnotationAdded
+            | ItemDone
+            | ToolOutput
+        ),
     ) -> Iterator[RunEvent]:
         """Yield an event of anything but a message, at its place."""
-        if isinstance(event, ItemStarted) and is_call(event.item):
+        if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._handle_call(event.item)
-        if isinstance(event, Grew) and event.kind in ("summary", "reasoning"):
+        if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
             self._has_thought = True
-        if event.index not in self._indexes:
-            self._indexes[event.index] = self._new_index()
-        yield replace(event, index=self._indexes[event.index])
+        if event.output_index not in self._indexes:
+            self._indexes[event.output_index] = self._new_index()
+        yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
         """Yield what the texts of this round become now that it calls a tool.
@@ -415,8 +425,8 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
     """Yield the events of a whole thought."""
-    yield ItemStarted(index, build_thought_item(name, [], "in_progress"))
+    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
     if text:
-        yield Grew(index, "summary", 0, text)
+        yield TextDelta(index, "summary", 0, text)
     summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemEnded(index, build_thought_item(name, summary))
+    yield ItemDone(index, build_thought_item(name, summary))

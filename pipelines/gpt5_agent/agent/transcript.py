@@ -6,21 +6,18 @@ because the host would run every call that it sees.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from openai_responses.items import Item, is_call
-from openai_responses.loop.events import (
-    Cited,
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    Pictured,
-    ResponseDone,
-    RunEvent,
-    ToolOutput,
-)
+from openai_responses.loop.events import ResponseDone, RunEvent, ToolOutput
 from openai_responses.loop.tools import ToolResult, output_item
 from openai_responses.requests.replay import replay_output
+from openai_responses.transport.stream import (
+    AnnotationAdded,
+    ItemAdded,
+    ItemDone,
+    PartialImage,
+    TextDelta,
+)
 
 
 class AnswerEvents:
@@ -45,17 +42,25 @@ class AnswerEvents:
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
         match event:
-            case ItemStarted() | Grew() | Cited() | Pictured() | ItemEnded():
-                moved = replace(event, index=self._first + event.index)
-                self.next_index = max(self.next_index, moved.index + 1)
+            case (
+                ItemAdded()
+                | TextDelta()
+                | AnnotationAdded()
+                | PartialImage()
+                | ItemDone()
+            ):
+                moved = event._replace(output_index=self._first + event.output_index)
+                self.next_index = max(self.next_index, moved.output_index + 1)
                 sound = self._check_event(moved)
                 if self.held_events or (self._holds_calls and self._is_call(sound)):
                     self.held_events += [sound] if sound else []
                 elif sound:
                     yield sound
             case ToolOutput():
-                moved_answer = replace(event, index=self._first + event.index)
-                self.next_index = max(self.next_index, moved_answer.index + 1)
+                moved_answer = event._replace(
+                    output_index=self._first + event.output_index
+                )
+                self.next_index = max(self.next_index, moved_answer.output_index + 1)
                 yield moved_answer
             case ResponseDone() if self.held_events:
                 self.held_events.append(event)
@@ -68,39 +73,41 @@ class AnswerEvents:
         return [
             event
             for event in self.held_events
-            if not isinstance(event, ItemStarted | Grew | Cited | Pictured | ItemEnded)
-            or event.index not in calls
+            if not isinstance(
+                event, ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+            )
+            or event.output_index not in calls
         ]
 
     def _check_event(
-        self, event: ItemStarted | Grew | Cited | Pictured | ItemEnded
+        self, event: ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
     ) -> RunEvent | None:
-        if isinstance(event, ItemStarted) and is_call(event.item):
+        if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
-        if not isinstance(event, ItemEnded):
-            return None if event.index in self._dropped else event
+        if not isinstance(event, ItemDone):
+            return None if event.output_index in self._dropped else event
         if not is_call(event.item):
-            self.items[event.index] = event.item
+            self.items[event.output_index] = event.item
             return event
         place = self._calls.get(str(event.item.get("call_id")))
         if place is None or not event.item.get("name"):
             return None
         self.items[place] = event.item
-        return replace(event, index=place, item=self._rename_call(event.item))
+        return event._replace(output_index=place, item=self._rename_call(event.item))
 
-    def _begin_call(self, event: ItemStarted) -> RunEvent | None:
+    def _begin_call(self, event: ItemAdded) -> RunEvent | None:
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
-            self._calls[str(call_id)] = event.index
-            return replace(event, item=self._rename_call(event.item))
-        self._dropped.add(event.index)
+            self._calls[str(call_id)] = event.output_index
+            return event._replace(item=self._rename_call(event.item))
+        self._dropped.add(event.output_index)
         return None
 
     def _rename_call(self, call: Item) -> Item:
         return {**call, "name": self._original_name(str(call["name"]))}
 
     def _is_call(self, event: RunEvent | None) -> bool:
-        return isinstance(event, ItemStarted) and is_call(event.item)
+        return isinstance(event, ItemAdded) and is_call(event.item)
 
 
 class Transcript:
@@ -125,8 +132,8 @@ class Transcript:
         self.next_index += 1
         return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
-    def build_call_events(self, call: Item) -> tuple[ItemStarted, ItemEnded]:
+    def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
         """Return the events of a call that no answer of this run brought."""
         self.next_index += 1
         index = self.next_index - 1
-        return ItemStarted(index, call), ItemEnded(index, call)
+        return ItemAdded(index, call), ItemDone(index, call)

@@ -28,8 +28,9 @@ from gpt5_agent.events import (
 from gpt5_agent.ports import notify_interface
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import ItemEnded, RunDone, RunEvent, ToolOutput
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import Origin
+from openai_responses.transport.stream import ItemDone
 from owui_chat.render.chunks import Chunk, error_chunk, host_event, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
@@ -252,7 +253,7 @@ class ClientRenderer:
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:
-            case ItemEnded() | ToolOutput():
-                self._items[shown.index] = shown.item
+            case ItemDone() | ToolOutput():
+                self._items[shown.output_index] = shown.item
             case RunDone():
                 self._run_end = shown

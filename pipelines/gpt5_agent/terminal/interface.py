@@ -22,13 +22,8 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item, is_call, is_reasoning
-from openai_responses.loop.events import (
-    ItemEnded,
-    RunDone,
-    RunEvent,
-    Status,
-    ToolOutput,
-)
+from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
+from openai_responses.transport.stream import ItemDone
 
 _MAX_OUTPUT_CHARACTERS = 2_000
 
@@ -69,9 +64,9 @@ def replace_controls(text: str) -> str:
 
 def _format_run_event(event: RunEvent) -> Iterator[str]:
     match event:
-        case ItemEnded() if is_reasoning(event.item):
+        case ItemDone() if is_reasoning(event.item):
             yield from (f"~ {text}" for text in _read_summary_texts(event.item))
-        case ItemEnded() if is_call(event.item):
+        case ItemDone() if is_call(event.item):
             given = event.item.get("arguments", event.item.get("input", ""))
             yield f"* {event.item.get('name')} {given}"
         case ToolOutput():

@@ -39,7 +39,7 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
-from openai_responses.loop.events import Grew, RunEvent, Status, Trace
+from openai_responses.loop.events import RunEvent, Status, Trace
 from openai_responses.loop.recovery import RetryPolicy, find_fallback, retry_wait
 from openai_responses.loop.response import ResponseState
 from openai_responses.requests.build import ResponsesRequest, strict_payload
@@ -52,9 +52,10 @@ from openai_responses.transport.connections import (
 from openai_responses.transport.stream import (
     Cursor,
     EventStreamDecoder,
-    ResponseEnded,
+    FinalResponse,
     ServerSentEvent,
     StreamEvent,
+    TextDelta,
     join_deltas,
     parse_event,
 )
@@ -152,7 +153,7 @@ async def _response_events(
             cursor.note(response)
         status = str(response.get("status") or "completed")
         if status not in _UNDER_WAY:
-            for event in turn.feed(ResponseEnded(status, response)):
+            for event in turn.feed(FinalResponse(status, response)):
                 yield event
         return
     async with aclosing(_batches(answer)) as batches:
@@ -209,7 +210,7 @@ async def _gather_deltas(
     deltas that arrived. The first delta after a pause is never held back.
     """
     last = events[-1] if events else None
-    if not isinstance(last, Grew) or join_seconds <= 0:
+    if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began

@@ -1,91 +1,32 @@
-"""The closed union of what a run reports to those who show it or keep it.
+"""The closed union of what a run reports to those who show it or record it.
 
-`index` counts the output items of the whole run, over all its turns.
+The events of output items are those of the stream, renumbered over the whole run.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import NO_CARD, ItemEvent
 
 
-@dataclass(frozen=True, slots=True)
-class ItemStarted:
-    """An item began; `item` is what is known of it so far."""
-
-    index: int
-    item: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Grew:
-    """A text of the item at `index` grew by `text`.
-
-    `kind` and `part` are those of `events.Delta`.
-    """
-
-    index: int
-    kind: str
-    part: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A place in a text of the message at `index` refers to something.
-
-    `annotation` is the wire's own; the ended item has it again.
-    """
-
-    index: int
-    part: int
-    annotation: Item
-
-
-@dataclass(frozen=True, slots=True)
-class Pictured:
-    """A picture of the item at `index` as far as it is drawn.
-
-    The fields are those of `events.Sketched`.
-    """
-
-    index: int
-    number: int
-    image: str
-    form: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemEnded:
-    """An item is whole: `item` is the wire dict that counts, byte for byte.
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    index: int
-    item: Item
-    card: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
     `card` holds what a host shows beside it (`files`, `embeds`).
     """
 
-    index: int
+    output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseDone:
+class ResponseDone(NamedTuple):
     """One response ended in an orderly way; `usage` is None when it was not told."""
 
     response_id: str
@@ -93,11 +34,10 @@ class ResponseDone:
     usage: Usage | None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """Something a person should know while they wait, as a status line.
 
-    `cause` names what was given up to get an answer (`healing.Healed`), or is empty.
+    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
     """
 
     sentence: str
@@ -137,14 +77,4 @@ class RunDone:
     cost: float | None = None
 
 
-RunEvent = (
-    ItemStarted
-    | Grew
-    | Cited
-    | Pictured
-    | ItemEnded
-    | ToolOutput
-    | ResponseDone
-    | Status
-    | RunDone
-)
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone

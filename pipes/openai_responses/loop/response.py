@@ -31,27 +31,19 @@ from openai_responses.endings import (
 )
 from openai_responses.errors import ApiError, read_api_error
 from openai_responses.items import Item, TextPlace, content_parts, item_texts
-from openai_responses.loop.events import (
-    Cited,
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    Pictured,
-    ResponseDone,
-    RunEvent,
-    Trace,
-)
+from openai_responses.loop.events import ResponseDone, RunEvent, Trace
 from openai_responses.models.usage import Usage, read_usage
 from openai_responses.transport.stream import (
-    Annotated,
-    Delta,
+    AnnotationAdded,
+    FinalResponse,
     ItemAdded,
     ItemDone,
-    ResponseEnded,
-    Sketched,
+    ItemEvent,
+    PartialImage,
     StreamError,
     StreamEvent,
-    Whole,
+    TextDelta,
+    TextDone,
 )
 
 
@@ -66,7 +58,7 @@ class ResponseState:
         self.event_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._early: dict[int, list[Delta | Whole]] = {}
+        self._early: dict[int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
 
@@ -82,17 +74,17 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case Delta():
+            case TextDelta():
                 return self._grow(event)
-            case Whole():
+            case TextDone():
                 return self._replace(event)
-            case Annotated() | Sketched() if event.output_index in self._open:
-                return [_beside(event, self._first + event.output_index)]
+            case AnnotationAdded() | PartialImage() if event.output_index in self._open:
+                return [self._renumber(event)]
             case ItemAdded():
-                return self._start(event.output_index, event.item)
+                return self._start(event)
             case ItemDone():
-                return self._end(event.output_index, event.item)
-            case ResponseEnded():
+                return self._end(event)
+            case FinalResponse():
                 return self._finish(event)
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
@@ -101,7 +93,13 @@ class ResponseState:
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
-    def _grow(self, event: Delta) -> list[RunEvent]:
+    def _renumber(self, event: ItemEvent) -> ItemEvent:
+        """Return an event of the wire with its place among all items of the run."""
+        if not self._first:
+            return event
+        return event._replace(output_index=self._first + event.output_index)
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
         texts = self._open.get(event.output_index)
         if texts is None:
             self._keep(event)
@@ -109,37 +107,38 @@ class ResponseState:
         if not event.text:
             return []
         texts.setdefault((event.kind, event.part), []).append(event.text)
-        index = self._first + event.output_index
-        return [Grew(index, event.kind, event.part, event.text)]
+        return [self._renumber(event)]
 
-    def _replace(self, event: Whole) -> list[RunEvent]:
+    def _replace(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
         return self._show_rest(event.output_index, (event.kind, event.part), event.text)
 
-    def _keep(self, event: Delta | Whole) -> None:
+    def _keep(self, event: TextDelta | TextDone) -> None:
         if event.output_index not in self._ended:
             self._early.setdefault(event.output_index, []).append(event)
 
-    def _start(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._open or output_index in self._ended:
+    def _start(self, event: ItemAdded) -> list[RunEvent]:
+        place = event.output_index
+        if place in self._open or place in self._ended:
             return []
-        self._open[output_index] = {}
-        events: list[RunEvent] = [ItemStarted(self._first + output_index, item)]
-        for early in self._early.pop(output_index, ()):
+        self._open[place] = {}
+        events: list[RunEvent] = [self._renumber(event)]
+        for early in self._early.pop(place, ()):
             events += self._take(early)
         return events
 
-    def _end(self, output_index: int, item: Item) -> list[RunEvent]:
-        if output_index in self._ended:
+    def _end(self, event: ItemDone) -> list[RunEvent]:
+        place, item = event.output_index, event.item
+        if place in self._ended:
             return []
-        events = self._start(output_index, item)
-        for place, text in item_texts(item):
-            events += self._show_rest(output_index, place, text)
-        del self._open[output_index]
-        self._ended[output_index] = item
-        return [*events, ItemEnded(self._first + output_index, item)]
+        events = self._start(ItemAdded(place, item))
+        for text_place, text in item_texts(item):
+            events += self._show_rest(place, text_place, text)
+        del self._open[place]
+        self._ended[place] = item
+        return [*events, self._renumber(event)]
 
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
@@ -154,10 +153,9 @@ class ResponseState:
         texts[place] = [text]
         if len(text) <= len(shown) or not text.startswith(shown):
             return []
-        index = self._first + output_index
-        return [Grew(index, *place, text[len(shown) :])]
+        return [self._renumber(TextDelta(output_index, *place, text[len(shown) :]))]
 
-    def _finish(self, event: ResponseEnded) -> list[RunEvent]:
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
@@ -171,7 +169,7 @@ class ResponseState:
         output = response.get("output")
         for output_index, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):
-                events += self._end(output_index, item)
+                events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
         return [
             *events,
@@ -186,14 +184,8 @@ class ResponseState:
             kinds = {early.kind for early in self._early[output_index]}
             if kinds & {"text", "refusal"}:
                 message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(output_index, message)
+                events += self._start(ItemAdded(output_index, message))
         return events
-
-
-def _beside(event: Annotated | Sketched, index: int) -> RunEvent:
-    if isinstance(event, Annotated):
-        return Cited(index, event.part, event.annotation)
-    return Pictured(index, event.number, event.image, event.form)
 
 
 def _removals(transformations: object) -> Mapping[str, int]:

@@ -37,9 +37,10 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
 from openai_responses.json_input import parse_json_object
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
-from openai_responses.loop.events import ItemEnded, ItemStarted, RunEvent, ToolOutput
+from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import refused_pair, remote_name
+from openai_responses.transport.stream import ItemAdded, ItemDone
 
 Approval = Literal["auto", "ask", "deny"]
 
@@ -414,8 +415,8 @@ class McpApproval:
             return []
         call, output = self.items
         return [
-            ItemStarted(index, call),
-            ItemEnded(index, call),
+            ItemAdded(index, call),
+            ItemDone(index, call),
             ToolOutput(index + 1, output, failed=True),
         ]
 

@@ -22,8 +22,8 @@ Events are told apart by their `type` alone; the `event:` line only repeats it.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError, MalformedEvent, read_api_error
@@ -146,43 +146,47 @@ class Cursor:
             self._named()
 
 
-class Delta(NamedTuple):
+NO_CARD: Mapping[str, Any] = MappingProxyType({})
+"""Nothing to show beside an item."""
+
+
+class TextDelta(NamedTuple):
     """More of a text that grows while we read.
 
     `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
     "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
     and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code. A tuple, as there is one for each token.
+    summary index, 0 for arguments and code.
     """
 
-    kind: str
     output_index: int
+    kind: str
     part: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class TextDone(NamedTuple):
     """A text that has ended: it replaces the deltas of the same kind and place."""
 
-    kind: str
     output_index: int
+    kind: str
     part: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+class AnnotationAdded(NamedTuple):
+    """`response.output_text.annotation.added`: what a place in a text refers to.
+
+    `annotation` is the wire's own; the ended item has it again.
+    """
 
     output_index: int
     part: int
     annotation: Item
 
 
-@dataclass(frozen=True, slots=True)
-class Sketched:
-    """`response.image_generation_call.partial_image`: a picture as far as it is drawn.
+class PartialImage(NamedTuple):
+    """`response.image_generation_call.partial_image`: an image as far as it is drawn.
 
     `image` is base64, `form` its format where the server tells it.
     """
@@ -193,24 +197,25 @@ class Sketched:
     form: str
 
 
-@dataclass(frozen=True, slots=True)
-class ItemAdded:
+class ItemAdded(NamedTuple):
     """`response.output_item.added`: an item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
-@dataclass(frozen=True, slots=True)
-class ItemDone:
-    """`response.output_item.done`: the item as it counts, encrypted content included."""
+class ItemDone(NamedTuple):
+    """`response.output_item.done`: the item as it counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
 
     output_index: int
     item: Item
+    card: Mapping[str, Any] = NO_CARD
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseEnded:
+class FinalResponse(NamedTuple):
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
 
     `status` is "cancelled", too, where the response itself was asked for.
@@ -220,48 +225,43 @@ class ResponseEnded:
     response: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamError:
+class StreamError(NamedTuple):
     """`error`: the request failed; no response object comes with it."""
 
     error: ApiError
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(NamedTuple):
     """Anything else, by its type."""
 
     type: str
 
 
-StreamEvent = (
-    Delta
-    | Whole
-    | Annotated
-    | Sketched
-    | ItemAdded
-    | ItemDone
-    | ResponseEnded
-    | StreamError
-    | Unknown
-)
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+`output_index` counts within one response on the wire, over the whole run behind
+`loop.response`.
+"""
+
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events` with neighbouring deltas of one text as one delta."""
     out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _delta_place):
+    for place, neighbours in groupby(events, _text_place):
         if place is None:
             out += neighbours
         else:
-            texts = [event.text for event in neighbours if isinstance(event, Delta)]
-            out.append(Delta(*place, "".join(texts)))
+            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
+            out.append(TextDelta(*place, "".join(texts)))
     return out
 
 
-def _delta_place(event: StreamEvent) -> tuple[str, int, int] | None:
+def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
     """Return what tells one growing text from another; None for all other events."""
-    return event[:3] if isinstance(event, Delta) else None
+    return event[:3] if isinstance(event, TextDelta) else None
 
 
 _ANNOTATION = "response.output_text.annotation.added"
@@ -327,17 +327,17 @@ def _delta_reader(kind: str, part: str) -> _Reader:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
         if not (isinstance(text, str) and isinstance(index, int)):
             raise TypeError
-        return Delta(kind, index, _index(place), text)
+        return TextDelta(index, kind, _index(place), text)
 
     return read
 
 
-def _whole_reader(kind: str, part: str, field: str) -> _Reader:
+def _done_reader(kind: str, part: str, field: str) -> _Reader:
     """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
-        return Whole(kind, _index(wire["output_index"]), place, _text(wire[field]))
+        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
 
     return read
 
@@ -346,11 +346,11 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
     if annotation is None:  # the type allows it; the ended item has them all
         return Unknown(_ANNOTATION)
-    return Annotated(_index(wire["output_index"]), part, _object(annotation))
+    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
 
 
-def _read_sketch(wire: Mapping[str, Any]) -> StreamEvent:
-    return Sketched(
+def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+    return PartialImage(
         _index(wire["output_index"]),
         _index(wire.get("partial_image_index", 0)),
         _text(wire["partial_image_b64"]),
@@ -366,11 +366,11 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
     return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
 
 
-def _ended_reader(status: str) -> _Reader:
+def _final_reader(status: str) -> _Reader:
     """Return the reader of the last event of a response that ends with `status`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return ResponseEnded(status, _object(wire["response"]))
+        return FinalResponse(status, _object(wire["response"]))
 
     return read
 
@@ -383,31 +383,31 @@ def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
 
 _READERS: Mapping[str, _Reader] = {
     "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _whole_reader("text", "content_index", "text"),
+    "response.output_text.done": _done_reader("text", "content_index", "text"),
     "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _whole_reader("refusal", "content_index", "refusal"),
+    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
     "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _whole_reader(
+    "response.reasoning_summary_text.done": _done_reader(
         "summary", "summary_index", "text"
     ),
     "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _whole_reader("reasoning", "content_index", "text"),
+    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
     "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _whole_reader(
+    "response.function_call_arguments.done": _done_reader(
         "arguments", "part", "arguments"
     ),
     "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _whole_reader("arguments", "part", "input"),
+    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
     "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _whole_reader("code", "part", "code"),
+    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
     "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _whole_reader("arguments", "part", "arguments"),
+    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
     _ANNOTATION: _read_annotation,
-    "response.image_generation_call.partial_image": _read_sketch,
+    "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _read_item_added,
     "response.output_item.done": _read_item_done,
-    "response.completed": _ended_reader("completed"),
-    "response.incomplete": _ended_reader("incomplete"),
-    "response.failed": _ended_reader("failed"),
+    "response.completed": _final_reader("completed"),
+    "response.incomplete": _final_reader("incomplete"),
+    "response.failed": _final_reader("failed"),
     "error": _read_error,
 }

@@ -13,7 +13,7 @@ The remark with which a run ends is its answer: there is no other.
 from collections.abc import Iterator, Sequence
 
 from openai_responses.items import Item
-from openai_responses.loop.events import Grew, ItemEnded, ItemStarted
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
 from owui_chat.render.chunks import Chunk
 from owui_chat.render.items import OutputItems, message_host_item
@@ -34,17 +34,17 @@ class Commentary:
         self._markers: dict[int, tuple[int, str]] = {}
 
     def render(
-        self, event: ItemStarted | Grew | ItemEnded, marker: str
+        self, event: ItemAdded | TextDelta | ItemDone, marker: str
     ) -> Iterator[Chunk]:
         """Yield what an event of a remark is to the host; its marker comes with the end."""
         match event:
-            case ItemStarted():
-                self.indexes[event.index] = len(self._shown.items)
-                self._quoted[event.index] = ""
+            case ItemAdded():
+                self.indexes[event.output_index] = len(self._shown.items)
+                self._quoted[event.output_index] = ""
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case Grew():
-                yield from self._grow(event.index, self._citations.feed(event))
-            case ItemEnded():
+            case TextDelta():
+                yield from self._grow(event.output_index, self._citations.feed(event))
+            case ItemDone():
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
@@ -81,14 +81,14 @@ class Commentary:
             place, _commentary_item(self._shown.items[place], quoted, status)
         )
 
-    def _end(self, event: ItemEnded, marker: str) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
         self._citations.feed(event)
         text = self._citations.shown_text(event)
-        self._ended[event.index] = (event.item, text)
+        self._ended[event.output_index] = (event.item, text)
         card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.index], card)
+        yield self._shown.end(self.indexes[event.output_index], card)
         if marker:
-            self._markers[event.index] = (len(self._shown.items), marker)
+            self._markers[event.output_index] = (len(self._shown.items), marker)
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:

@@ -21,13 +21,8 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    RunDone,
-    ToolOutput,
-)
+from openai_responses.loop.events import RunDone, ToolOutput
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import (
     OPEN_TRACKING,
     HoldbackBuffer,
@@ -67,18 +62,18 @@ class ChunkRenderer:
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
         """Yield the chunks to send; nothing is kept for a caller without a chat."""
         match event:
-            case ItemStarted() if is_commentary(event.item):
-                self._remarks[event.index] = event.item
-            case Grew(kind="text" | "refusal"):
+            case ItemAdded() if is_commentary(event.item):
+                self._remarks[event.output_index] = event.item
+            case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
-            case Grew(kind="summary" | "reasoning"):
+            case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(self._thought_gap(event) + event.text)
-            case ItemEnded() if has_image(event.item):
+            case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [chat_image(event.item)]})
-            case ItemEnded() if item_type(event.item) == "message":
+            case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
-            case ItemEnded() if is_call(event.item):
+            case ItemDone() if is_call(event.item):
                 self._open_calls[str(event.item.get("call_id"))] = event.item
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
@@ -87,22 +82,22 @@ class ChunkRenderer:
                 yield from self._say_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: Grew, shown: str) -> Iterator[Chunk]:
-        if event.index in self._remarks:
+    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
+        if event.output_index in self._remarks:
             yield from self._think(self._thought_gap(event) + shown)
         else:
             yield from self._say(self._gap(event) + shown)
 
-    def _end_message(self, event: ItemEnded) -> Iterator[Chunk]:
+    def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
-        if event.index in self._remarks:
-            self._remarks[event.index] = event.item
+        if event.output_index in self._remarks:
+            self._remarks[event.output_index] = event.item
             yield from self._think(rest)
         else:
             yield from self._end_answer(event, rest)
         yield from self._say(file_lines(event.card))
 
-    def _end_answer(self, event: ItemEnded, rest: str) -> Iterator[Chunk]:
+    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
         yield from self._say(rest)
         length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
@@ -127,14 +122,14 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: Grew) -> str:
+    def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two messages of one run."""
-        before, self._told = self._told, event.index
-        return "" if before in (None, event.index) else "\n\n"
+        before, self._told = self._told, event.output_index
+        return "" if before in (None, event.output_index) else "\n\n"
 
-    def _thought_gap(self, event: Grew) -> str:
+    def _thought_gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of the reasoning."""
-        place = (event.index, event.part)
+        place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
 

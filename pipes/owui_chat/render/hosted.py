@@ -25,16 +25,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from openai_responses.items import Item, image_url, search_pages, search_queries
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    Pictured,
-    RunDone,
-    RunEvent,
-    ToolOutput,
-)
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import remote_call, remote_failed, remote_output
+from openai_responses.transport.stream import (
+    ItemAdded,
+    ItemDone,
+    PartialImage,
+    TextDelta,
+)
 from owui_chat.citations import strip_tracking
 from owui_chat.code import CODE_CARD, code_host_item, replay_code
 from owui_chat.render.chunks import Chunk, host_event, pages_chunk, status_chunk
@@ -55,19 +53,19 @@ class ImageHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the picture is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 yield status_chunk("Drawing a picture")
-            case Pictured():
+            case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 yield _on_the_page(self._shown, [_file(image_url(sketch))])
-            case ItemEnded():
+            case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
                 yield _on_the_page(self._shown, [])
 
-    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
         if event.item.get("result") and not notes:
             yield status_chunk("Picture drawn")
@@ -131,16 +129,16 @@ class CodeHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the code is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 card = {
                     **code_host_item({**event.item, "code": ""}),
                     "status": "in_progress",
                 }
                 yield self._shown.begin(card)
-            case Grew():
+            case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemEnded():
+            case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
@@ -174,9 +172,9 @@ class SearchHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the search is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
-            case ItemEnded():
+            case ItemDone():
                 yield self._shown.end(self._place, _card(event.item))
                 pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
@@ -213,16 +211,18 @@ class McpCallHostItem:
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield what an event of the call is to the host."""
         match event:
-            case ItemStarted():
+            case ItemAdded():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
                 yield self._shown.begin(begun)
-            case Grew():
+            case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemEnded():
+            case ItemDone():
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
                 yield self._shown.end(self._place, _remote_card(event.item, status))
-                answer = ToolOutput(event.index, remote_output(event.item), failed)
+                answer = ToolOutput(
+                    event.output_index, remote_output(event.item), failed
+                )
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 call = self._shown.items[self._place]
@@ -241,7 +241,7 @@ class McpListHostItem:
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield a line when the server has answered, or has not."""
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             yield status_chunk(_list_sentence(event.item))
 
 
@@ -260,7 +260,7 @@ def _list_sentence(item: Item) -> str:
 class HostedItem(Protocol):
     """Shows one item.
 
-    It gets the item's own events, from ItemStarted to ItemEnded, and the run's end if
+    It gets the item's own events, from ItemAdded to ItemDone, and the run's end if
     that came first.
     """
 

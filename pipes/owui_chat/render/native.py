@@ -21,18 +21,15 @@ from openai_responses.items import (
     item_type,
     open_calls,
 )
-from openai_responses.loop.events import (
-    Cited,
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    Pictured,
-    RunDone,
-    RunEvent,
-    Status,
-    ToolOutput,
-)
+from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import (
+    AnnotationAdded,
+    ItemAdded,
+    ItemDone,
+    PartialImage,
+    TextDelta,
+)
 from owui_chat.citations import Citations
 from owui_chat.render.chunks import (
     Chunk,
@@ -131,16 +128,16 @@ class NativeRenderer:
         alone at the run's end.
         """
         match event:
-            case ItemStarted() if _is_shown(event.item):
+            case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case Grew() if event.index in self._places:
+            case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event, marker)
-            case ItemEnded() if event.index in self._places:
+            case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case Cited():
+            case AnnotationAdded():
                 self._citations.feed(event)
                 yield from self._sources(ended=False)
-            case ItemStarted() | Grew() | Pictured() | ItemEnded():
+            case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._hosted(event, marker)
             case ToolOutput():
                 yield from self._answered(event)
@@ -150,26 +147,26 @@ class NativeRenderer:
                 yield from self._end_run(event, marker)
 
     def _hosted(
-        self, event: ItemStarted | Grew | Pictured | ItemEnded, marker: str
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
         """Yield what the card of an item of the API's own makes of an event.
 
         A remark in passing has one too.
         """
-        begins = isinstance(event, ItemStarted) and is_commentary(event.item)
-        if not isinstance(event, Pictured) and (
-            begins or event.index in self._remarks.indexes
+        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
+        if not isinstance(event, PartialImage) and (
+            begins or event.output_index in self._remarks.indexes
         ):
             yield from self._remarks.render(event, marker)
             yield from self._after_item(event)
             return
-        if isinstance(event, ItemStarted):
+        if isinstance(event, ItemAdded):
             kind = item_type(event.item)
             if kind in HOSTED_ITEMS:
-                self._cards[event.index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.index)
-        if isinstance(event, ItemEnded):
-            self._cards.pop(event.index, None)
+                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        card = self._cards.get(event.output_index)
+        if isinstance(event, ItemDone):
+            self._cards.pop(event.output_index, None)
         if card:
             yield from card.render(event)
 
@@ -209,47 +206,47 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
 
-    def _start(self, event: ItemStarted) -> Chunk:
-        place = self._places[event.index] = len(self.items)
-        self._started[event.index] = self._now()
+    def _start(self, event: ItemAdded) -> Chunk:
+        place = self._places[event.output_index] = len(self.items)
+        self._started[event.output_index] = self._now()
         if is_call(event.item):
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: Grew, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
         if marker:
-            self._markers[event.index] = marker
+            self._markers[event.output_index] = marker
         gap, text = self._gap(event), event.text
         if event.kind in ("text", "refusal"):
             text = self._citations.feed(event)
-        place = self._places[event.index]
+        place = self._places[event.output_index]
         yield from self._more_text(place, marker + gap + text, event.kind)
 
     def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
         if text:
             yield self._shown.grow(place, kind, text)
 
-    def _gap(self, event: Grew) -> str:
+    def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
 
         The page sets the parts of a summary one behind the other, so all parts are
         shown as one.
         """
-        before = self._parts.get(event.index, event.part)
-        self._parts[event.index] = event.part
+        before = self._parts.get(event.output_index, event.part)
+        self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemEnded) -> Iterator[Chunk]:
-        place = self._places[event.index]
+    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+        place = self._places[event.output_index]
         match item_type(event.item):
             case "message":
                 yield from self._more_text(place, self._citations.feed(event))
                 text = self._citations.shown_text(event)
-                marker = self._markers.get(event.index, "")
+                marker = self._markers.get(event.output_index, "")
                 item = message_host_item(event.item, marker + text)
             case "reasoning":
-                seconds = self._now() - self._started[event.index]
+                seconds = self._now() - self._started[event.output_index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
@@ -257,7 +254,7 @@ class NativeRenderer:
         yield from self._after_item(event)
 
     def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             yield from self._sources(ended=True)
             yield from show_files(self._shown, event.card)
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from openai_responses.items import Item, is_image_call
-from openai_responses.loop.events import ItemEnded
+from openai_responses.transport.stream import ItemDone
 from owui_chat.messages import AssistantText, ChatPart
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.records import Record
 
 
-def stored_item(event: ItemEnded) -> Item:
+def stored_item(event: ItemDone) -> Item:
     """Return what is kept of an item: of a stored picture only where it is stored."""
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:

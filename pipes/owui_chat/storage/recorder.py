@@ -28,15 +28,9 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    ResponseDone,
-    RunDone,
-    RunEvent,
-)
+from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
@@ -91,7 +85,7 @@ class Keeping:
         self._records: dict[int, Record] = {}
         self._after_message = False
         self._remarks: set[int] = set()
-        self._last_remark: tuple[ItemEnded, Record] | None = None
+        self._last_remark: tuple[ItemDone, Record] | None = None
 
     @property
     def pending(self) -> list[Item]:
@@ -112,20 +106,22 @@ class Keeping:
         """
         self._citations.feed(event)
         match event:
-            case ItemStarted() if is_commentary(event.item):
-                self._remarks.add(event.index)
-            case ItemStarted() if item_type(event.item) == "message":
-                self._messages[event.index] = event.item
-            case Grew() if event.index in self._messages:
-                return self._begin(event.index, self._messages.pop(event.index))
-            case ItemEnded() if event.index in self._remarks:
+            case ItemAdded() if is_commentary(event.item):
+                self._remarks.add(event.output_index)
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = event.item
+            case TextDelta() if event.output_index in self._messages:
+                return self._begin(
+                    event.output_index, self._messages.pop(event.output_index)
+                )
+            case ItemDone() if event.output_index in self._remarks:
                 return self._remark(event)
-            case ItemEnded() if item_type(event.item) == "message":
-                self._messages.pop(event.index, None)
+            case ItemDone() if item_type(event.item) == "message":
+                self._messages.pop(event.output_index, None)
                 self._after_message = True
                 return self._amend(event, self._citations.shown_text(event))
-            case ItemEnded():
-                self._wait(event.index, stored_item(event))
+            case ItemDone():
+                self._wait(event.output_index, stored_item(event))
         return None
 
     def closing(self, output: Sequence[Item]) -> Record | None:
@@ -171,9 +167,9 @@ class Keeping:
         self._records[index] = record
         return record
 
-    def _amend(self, ended: ItemEnded, shown: str) -> Record | None:
+    def _amend(self, ended: ItemDone, shown: str) -> Record | None:
         """Return the record of an ended message, if it is not what was written."""
-        record = self._records.pop(ended.index, None)
+        record = self._records.pop(ended.output_index, None)
         if record is None:
             return None
         before = tuple(i for i in record.payload if item_type(i) != "message")
@@ -186,7 +182,7 @@ class Keeping:
         payload = before if before and is_plain else (*before, kept)
         return None if payload == record.payload else replace(record, payload=payload)
 
-    def _remark(self, ended: ItemEnded) -> Record | None:
+    def _remark(self, ended: ItemDone) -> Record | None:
         """Return the record of a remark, whose text the host does not give back."""
         if not message_text(ended.item).strip():
             return None
@@ -239,10 +235,10 @@ class Carrying:
         """Take an event; return what the turn that it ends came to."""
         self._citations.feed(event)
         match event:
-            case ItemEnded():
+            case ItemDone():
                 is_message = item_type(event.item) == "message"
                 shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.index] = (stored_item(event), shown)
+                self._items[event.output_index] = (stored_item(event), shown)
             case ResponseDone() | RunDone() if self._items:
                 pairs = [self._items[index] for index in sorted(self._items)]
                 self._items = {}

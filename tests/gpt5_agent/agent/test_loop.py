@@ -37,6 +37,7 @@ from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import CallLimits
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import replay_output
+from openai_responses.transport.stream import ItemAdded
 from run_sample import message, reasoning
 from skipping_loop import run_skipping
 from tool_sample import endless
@@ -139,7 +140,7 @@ def test_r12_calls_merge_by_id_and_those_without_id_or_name_are_dropped() -> Non
     events = run_skipping(events_of(question(tool), provider))
 
     assert tool.called == [{"city": "Basel"}]
-    started = [e for e in events if type(e).__name__ == "ItemStarted"]
+    started = [event for event in events if isinstance(event, ItemAdded)]
     assert len(started) == 2
     sent = [item for item in provider.asked[1][0] if item.get("call_id")]
     assert [item["type"] for item in sent] == ["function_call", "function_call_output"]

@@ -10,9 +10,10 @@ from agent_sample import CITY, ScriptedProvider
 from gpt5_agent.agent.provider import ProviderConfig, ResponsesProvider
 from gpt5_agent.ports import ModelAnswer, Provider
 from openai_responses.items import Item
-from openai_responses.loop.events import Grew, ResponseDone, RunEvent
+from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
 from run_sample import call, message
 from runs import limits, simulated
 from simulator import Simulator
@@ -70,7 +71,9 @@ async def test_final_answer_is_a_text(
     said = "It rains."
     events, last = await generated(make(sim, connections, said), said)
 
-    grown = "".join(e.text for e in events if isinstance(e, Grew) and e.kind == "text")
+    grown = "".join(
+        e.text for e in events if isinstance(e, TextDelta) and e.kind == "text"
+    )
     assert last.is_final
     assert last.tool_calls == ()
     assert last.text_content == grown.strip() != ""

@@ -1,20 +1,13 @@
 """Thoughts of a run: shown as reasoning, or not at all (R14)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from gpt5_agent.agent.thoughts import ThoughtFilter, read_answer_text
 from openai_responses.items import Item, item_type, message_text
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    RunDone,
-    RunEvent,
-    Status,
-)
+from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.completions import ChunkRenderer
 from owui_chat.render.native import NativeRenderer
 from run_sample import call, message, reasoning, refusal, run_of
@@ -43,17 +36,12 @@ def moved(events: Sequence[RunEvent], first: int) -> list[RunEvent]:
     """A later round: its items are counted on."""
     return [
         (
-            type(event)(event.index + first, *list(fields(event))[1:])
-            if isinstance(event, ItemStarted | Grew | ItemEnded)
+            event._replace(output_index=event.output_index + first)
+            if isinstance(event, ItemAdded | TextDelta | ItemDone)
             else event
         )
         for event in events
     ]
-
-
-def fields(event: Any) -> list[Any]:
-    """The fields of an event in their order."""
-    return [getattr(event, name) for name in type(event).__slots__]
 
 
 def page(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
@@ -99,8 +87,8 @@ def test_round_without_a_call_is_an_answer_byte_for_byte() -> None:
     _, events = shown(SHOWN, [SAID])
 
     assert page(events) == [ANSWER]
-    assert [event for event in events if isinstance(event, ItemEnded)] == [
-        ItemEnded(0, SAID)
+    assert [event for event in events if isinstance(event, ItemDone)] == [
+        ItemDone(0, SAID)
     ]
 
 
@@ -109,11 +97,11 @@ def test_answer_without_tools_grows_as_it_comes(emits: bool) -> None:
     """Nothing is held back when there is nothing to call."""
     _, events = shown(emits, [SAID], may_call=False)
 
-    assert [event.text for event in events if isinstance(event, Grew)] == [
+    assert [event.text for event in events if isinstance(event, TextDelta)] == [
         "It ra",
         "ins.",
     ]
-    assert isinstance(events[1], Grew)
+    assert isinstance(events[1], TextDelta)
 
 
 def test_r14_text_of_a_round_that_calls_becomes_a_thought_once() -> None:
@@ -121,7 +109,7 @@ def test_r14_text_of_a_round_that_calls_becomes_a_thought_once() -> None:
     _, events = shown(SHOWN, [FIRST, WEATHER], [SAID])
 
     assert page(events) == [("reasoning", "I look it up."), CALL, ANSWER]
-    grown = "".join(event.text for event in events if isinstance(event, Grew))
+    grown = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert grown.count("I look it up.") == 1
     assert plain(events) == [("content", "I look it up.\n\nIt rains.")]
 
@@ -131,7 +119,7 @@ def test_r14_text_of_a_round_that_calls_is_not_shown_at_all() -> None:
     _, events = shown(HIDDEN, [FIRST, WEATHER], [SAID])
 
     assert page(events) == [CALL, ANSWER]
-    assert not any("look" in e.text for e in events if isinstance(e, Grew))
+    assert not any("look" in e.text for e in events if isinstance(e, TextDelta))
     assert plain(events) == [("content", "It rains.")]
 
 
@@ -180,7 +168,7 @@ def test_r14_tags_become_thoughts(may_call: bool) -> None:
         ("reasoning", "hm"),
         ("message", "rains."),
     ]
-    names = [e.item["id"] for e in events if isinstance(e, ItemStarted)]
+    names = [e.item["id"] for e in events if isinstance(e, ItemAdded)]
     assert len(set(names)) == len(names)
     assert thoughts.get_text(0) == "It \nrains."
 
@@ -252,7 +240,7 @@ def test_final_answer_is_not_held_back() -> None:
     """The model promises that no call comes."""
     _, events = shown(HIDDEN, [message("1", "It rains.", "final_answer")])
 
-    assert [event.text for event in events if isinstance(event, Grew)] == [
+    assert [event.text for event in events if isinstance(event, TextDelta)] == [
         "It ra",
         "ins.",
     ]
@@ -263,7 +251,7 @@ def test_refusal_is_read_like_an_answer() -> None:
     item = refusal("1", "I would rather not.")
     _, events = shown(SHOWN, [item])
 
-    assert ItemEnded(0, item) in events
+    assert ItemDone(0, item) in events
     assert plain(events) == [("content", "I would rather not.")]
 
 
@@ -276,7 +264,7 @@ def test_broken_answer_shows_what_there_is() -> None:
         told = [t for e in [*events[:3], events[-1]] for t in thoughts.show(e)]
 
         assert isinstance(told[-1], RunDone)
-        grown = "".join(e.text for e in told if isinstance(e, Grew))
+        grown = "".join(e.text for e in told if isinstance(e, TextDelta))
         assert grown == "It rains <"
         assert thoughts.get_text(0) == "It rains <"
 
@@ -293,9 +281,9 @@ def test_carrier_is_an_empty_thought() -> None:
     thoughts, _ = shown(HIDDEN, [WEATHER])
 
     assert page(list(thoughts.build_carrier())) == [("reasoning", "")]
-    assert {e.index for e in thoughts.build_carrier() if isinstance(e, ItemEnded)} == {
-        2
-    }
+    assert {
+        e.output_index for e in thoughts.build_carrier() if isinstance(e, ItemDone)
+    } == {2}
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from joining import joined
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import has_encrypted_reasoning
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import Grew, RunEvent, Status
+from openai_responses.loop.events import RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.stream import TextDelta
 from run_log import log_of
 from runs import asking, end_of, notes_of, report, simulated
 from simulator import RecordedRequest, Simulator
@@ -113,7 +114,7 @@ async def test_text_of_a_broken_stream(
     """What grew is what the ended item says, character by character."""
     request = background("sim:chat,drop=20,again=9")
     events = await report(connections, simulated(sim), request, PATIENT)
-    grown = [e.text for e in events if isinstance(e, Grew) and e.kind == "text"]
+    grown = [e.text for e in events if isinstance(e, TextDelta) and e.kind == "text"]
     message = end_of(events).output[-1]
     assert "".join(grown) == message["content"][0]["text"]
     places = [f"after {last}" for last in range(19, 19 + 20 * 10, 20)]
@@ -227,7 +228,7 @@ async def test_stop_cancels_the_response(
     request = background("sim:chat,halt=60")
     async with aclosing(run(request, simulated(sim), connections, PATIENT)) as events:
         async for event in events:
-            if isinstance(event, Grew) and event.kind == "text":
+            if isinstance(event, TextDelta) and event.kind == "text":
                 break
     cancelled = await sim.requested(2)
     await sim.all_ended()
@@ -246,7 +247,7 @@ def reading(
         events = []
         async for event in run(request, simulated(sim), connections, PATIENT):
             events.append(event)
-            if isinstance(event, Grew) and event.kind == "text":
+            if isinstance(event, TextDelta) and event.kind == "text":
                 has_begun.set()
         return events
 
@@ -363,7 +364,7 @@ async def test_a_response_that_is_gone(
     ending = end_of(events).ending
     assert ending.kind == "cut"
     assert "the rest of the answer could not be fetched" in ending.sentence
-    assert any(isinstance(e, Grew) and e.kind == "text" for e in events)
+    assert any(isinstance(e, TextDelta) and e.kind == "text" for e in events)
     assert asked_for(sim.requests) == ["post", "after 59", "ask"]
 
 

@@ -5,22 +5,16 @@ from hypothesis import strategies as st
 
 from joining import joined
 from openai_responses.endings import COMPLETED
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    ResponseDone,
-    RunDone,
-    RunEvent,
-)
+from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 
-START = ItemStarted(0, {"type": "message"})
-END = ItemEnded(0, {"type": "message"})
+START = ItemAdded(0, {"type": "message"})
+END = ItemDone(0, {"type": "message"})
 
 
-def grew(text: str, index: int = 0, kind: str = "text", part: int = 0) -> Grew:
+def grew(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextDelta:
     """Return growth."""
-    return Grew(index, kind, part, text)
+    return TextDelta(index, kind, part, text)
 
 
 def test_neighbours_are_joined() -> None:
@@ -57,7 +51,7 @@ def test_other_events_stay() -> None:
 
 _EVENTS = st.lists(
     st.builds(
-        Grew,
+        TextDelta,
         st.integers(0, 1),
         st.sampled_from(["text", "summary"]),
         st.integers(0, 1),
@@ -73,8 +67,8 @@ def test_joining_loses_nothing(events: list[RunEvent]) -> None:
     once = joined(events)
     assert joined(once) == once
     assert texts(once) == texts(events)
-    assert [e for e in once if not isinstance(e, Grew)] == [
-        e for e in events if not isinstance(e, Grew)
+    assert [e for e in once if not isinstance(e, TextDelta)] == [
+        e for e in events if not isinstance(e, TextDelta)
     ]
 
 
@@ -82,7 +76,7 @@ def texts(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
     """Return all text by its place."""
     found: dict[tuple[int, str, int], str] = {}
     for event in events:
-        if isinstance(event, Grew):
-            place = (event.index, event.kind, event.part)
+        if isinstance(event, TextDelta):
+            place = (event.output_index, event.kind, event.part)
             found[place] = found.get(place, "") + event.text
     return found

@@ -8,17 +8,16 @@ import wire_events as wire
 from joining import joined
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item, item_texts
-from openai_responses.loop.events import (
-    Cited,
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    Pictured,
-    ResponseDone,
-    RunEvent,
-)
+from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.loop.response import ResponseState
 from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import (
+    AnnotationAdded,
+    ItemAdded,
+    ItemDone,
+    PartialImage,
+    TextDelta,
+)
 from run_log import log_of
 
 
@@ -73,9 +72,9 @@ def test_encrypted_content_of_the_end() -> None:
     """It is taken from the item that ended, not from the one announced."""
     turn = ResponseState()
     begun, ended = told(turn, *wire.reasoning(sealed="all of it"))
-    assert isinstance(begun, ItemStarted)
+    assert isinstance(begun, ItemAdded)
     assert begun.item["encrypted_content"] == "all"
-    assert isinstance(ended, ItemEnded)
+    assert isinstance(ended, ItemDone)
     assert ended.item["encrypted_content"] == "all of it"
     assert turn.output[0]["encrypted_content"] == "all of it"
 
@@ -228,10 +227,10 @@ def test_citations_and_sketches_of_an_open_item_are_told() -> None:
 
     assert told(turn, cited, drawn) == []
     assert told(turn, wire.added(item), cited, drawn)[1:] == [
-        Cited(7, 1, note),
-        Pictured(7, 2, "aGk=", "png"),
+        AnnotationAdded(7, 1, note),
+        PartialImage(7, 2, "aGk=", "png"),
     ]
-    assert told(turn, wire.done(item), cited, drawn)[-1] == ItemEnded(7, item)
+    assert told(turn, wire.done(item), cited, drawn)[-1] == ItemDone(7, item)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +294,7 @@ def test_message_that_is_never_announced(events: wire.Events, shown: list[str]) 
     assert told(turn, *events) == []
     started, *grown, ended = told(turn, wire.completed())
     assert log_of([started]) == ["0 started message"]
-    assert [event.text for event in grown if isinstance(event, Grew)] == shown
+    assert [event.text for event in grown if isinstance(event, TextDelta)] == shown
     assert isinstance(ended, ResponseDone)
     assert turn.output == []
 
@@ -514,8 +513,8 @@ def test_json_answer_is_the_last_snapshot() -> None:
     from_json = told(whole, STREAM[-1])
     assert whole.output == streamed.output
     assert (whole.ending, whole.usage) == (streamed.ending, streamed.usage)
-    grown = [event for event in from_stream if isinstance(event, Grew)]
-    assert [event for event in from_json if isinstance(event, Grew)] == grown
+    grown = [event for event in from_stream if isinstance(event, TextDelta)]
+    assert [event for event in from_json if isinstance(event, TextDelta)] == grown
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 from joining import joined
 from openai_responses.loop.response import ResponseState
 from openai_responses.transport.stream import (
-    Delta,
     ItemAdded,
     StreamEvent,
+    TextDelta,
+    TextDone,
     Unknown,
-    Whole,
     join_deltas,
 )
 
 ADDED = [ItemAdded(index, {"type": "message", "id": f"m{index}"}) for index in (0, 1)]
 
 
-def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> Delta:
+def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextDelta:
     """More of a text."""
-    return Delta(kind, index, part, text)
+    return TextDelta(index, kind, part, text)
 
 
 def test_neighbours_become_one() -> None:
@@ -41,8 +41,8 @@ def test_other_texts_stay_apart() -> None:
         delta("b", index=1),
         delta("c", kind="refusal"),
         delta("d", part=1),
-        Whole("text", 0, 1, "d"),
-        Whole("text", 0, 1, "d"),
+        TextDone(0, "text", 1, "d"),
+        TextDone(0, "text", 1, "d"),
     ]
 
     assert join_deltas(events) == events
@@ -57,7 +57,7 @@ _EVENTS = st.lists(
         st.sampled_from(["text", "refusal"]),
         st.integers(0, 1),
     )
-    | st.sampled_from([*ADDED, Unknown("keepalive"), Whole("text", 0, 0, "abc")])
+    | st.sampled_from([*ADDED, Unknown("keepalive"), TextDone(0, "text", 0, "abc")])
 )
 
 

@@ -13,13 +13,16 @@ from joining import joined
 from openai_responses.endings import Ending
 from openai_responses.errors import MalformedEvent
 from openai_responses.items import Item, item_texts
-from openai_responses.loop.events import Grew, ItemEnded, ItemStarted, RunEvent
+from openai_responses.loop.events import RunEvent
 from openai_responses.loop.response import ResponseState
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
     EventStreamDecoder,
-    ResponseEnded,
+    FinalResponse,
+    ItemAdded,
+    ItemDone,
     ServerSentEvent,
+    TextDelta,
     parse_event,
 )
 
@@ -64,14 +67,14 @@ def sent(path: Path) -> list[ServerSentEvent]:
     return [*decoder.feed(path.read_bytes()), *decoder.close()]
 
 
-def last_snapshot(path: Path) -> ResponseEnded | None:
+def last_snapshot(path: Path) -> FinalResponse | None:
     """Return the event that ends a transcript's response, if it has one."""
     for event in reversed(sent(path)):
         if event.data.startswith("{") and event.data.endswith("}"):
             wire = json.loads(event.data)
             if wire["type"] in TERMINAL:
                 parsed = parse_event(event)
-                assert isinstance(parsed, ResponseEnded)
+                assert isinstance(parsed, FinalResponse)
                 return parsed
     return None
 
@@ -110,9 +113,9 @@ def test_shown_text_is_the_texts_of_the_items(path: Path) -> None:
     replayed = replay([path.read_bytes()])
     grown = growth(replayed.events)
     for event in replayed.events:
-        if isinstance(event, ItemEnded):
+        if isinstance(event, ItemDone):
             for (kind, part), text in item_texts(event.item):
-                assert grown.get((event.index, kind, part), "") == text
+                assert grown.get((event.output_index, kind, part), "") == text
 
 
 @each_transcript
@@ -122,14 +125,14 @@ def test_items_start_before_they_grow_and_end(path: Path) -> None:
     seen: set[int] = set()
     for event in replay([path.read_bytes()]).events:
         match event:
-            case ItemStarted(index, _):
+            case ItemAdded(index, _):
                 assert index not in seen
                 seen.add(index)
                 open_items.add(index)
-            case Grew(index, _, _, text):
+            case TextDelta(index, _, _, text):
                 assert index in open_items
                 assert text
-            case ItemEnded(index, _):
+            case ItemDone(index, _):
                 open_items.remove(index)
 
 
@@ -150,7 +153,7 @@ def test_json_answer(path: Path) -> None:
 
 def indexes(events: list[RunEvent]) -> set[int]:
     """Return the places of the items that ended."""
-    return {event.index for event in events if isinstance(event, ItemEnded)}
+    return {event.output_index for event in events if isinstance(event, ItemDone)}
 
 
 def without_status(items: list[Item]) -> list[Item]:
@@ -162,8 +165,8 @@ def growth(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
     """Return what was shown, by the place where it was shown."""
     grown: dict[tuple[int, str, int], str] = {}
     for event in events:
-        if isinstance(event, Grew):
-            place = (event.index, event.kind, event.part)
+        if isinstance(event, TextDelta):
+            place = (event.output_index, event.kind, event.part)
             grown[place] = grown.get(place, "") + event.text
     return grown
 

@@ -15,10 +15,11 @@ from joining import joined
 from openai_responses.endings import COMPLETED, CUT, EndingKind
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import Grew, ResponseDone, RunDone, RunEvent, Trace
+from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, Trace
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
 from run_log import log_of
 from runs import (
     AT_ONCE,
@@ -447,7 +448,7 @@ async def test_work_is_linear(connections: Connections, count: int) -> None:
     text = wire.on_the_wire(*wire.whole_stream(wire.message(*pieces)))
     chunks = [text[place : place + 1000] for place in range(0, len(text), 1000)]
     events = await report_of(connections, streaming(*chunks))
-    grown = [event.text for event in events if isinstance(event, Grew)]
+    grown = [event.text for event in events if isinstance(event, TextDelta)]
     assert "".join(grown) == "".join(pieces)
     assert sum(map(len, grown)) == count * len(pieces[0])
     assert len(grown) <= count
@@ -460,7 +461,7 @@ async def test_long_answer_of_the_simulator(
     """Joining by time makes few events of many deltas."""
     request = asking("sim:long,deltas=2000")
     events = await report(connections, simulated(sim), request, Limits())
-    shown = [e for e in events if isinstance(e, Grew) and e.kind == "text"]
+    shown = [e for e in events if isinstance(e, TextDelta) and e.kind == "text"]
     assert len("".join(event.text for event in shown).split()) == 2000
     assert len(shown) < 1000
     assert any(isinstance(event, ResponseDone) for event in events)

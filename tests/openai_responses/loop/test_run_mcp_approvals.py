@@ -6,18 +6,13 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    RunEvent,
-    ToolOutput,
-)
+from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Approver, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, remote_pair, replay_output
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from runs import asking, end_of, limits, simulated
 from simulator import Simulator
 from tool_sample import CITY, MemoryTools
@@ -74,8 +69,8 @@ async def events_of(
     told = [event async for event in events]
     output = end_of(told).output
     for event in told:
-        if isinstance(event, ItemEnded | ToolOutput):
-            assert output[event.index] == event.item
+        if isinstance(event, ItemDone | ToolOutput):
+            assert output[event.output_index] == event.item
     return told
 
 
@@ -114,7 +109,9 @@ def answer_to(request: Item, reason: str | None = None) -> Item:
 
 def said(events: list[RunEvent]) -> str:
     """The text of a run."""
-    return "".join(e.text for e in events if isinstance(e, Grew) and e.kind == "text")
+    return "".join(
+        e.text for e in events if isinstance(e, TextDelta) and e.kind == "text"
+    )
 
 
 async def test_a_call_that_is_allowed(connections: Connections, sim: Simulator) -> None:
@@ -150,7 +147,7 @@ async def test_a_call_that_is_not_allowed(
     begun, ended = (
         event
         for event in events
-        if isinstance(event, ItemStarted | ItemEnded)
+        if isinstance(event, ItemAdded | ItemDone)
         and event.item["type"] == "function_call"
     )
     assert begun.item == ended.item == {**call, "id": f"fc_{call['call_id']}"}

@@ -7,8 +7,9 @@ import pytest
 from aiohttp import web
 
 import wire_events as wire
-from openai_responses.loop.events import Grew, RunEvent
+from openai_responses.loop.events import RunEvent
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
 from run_log import log_of
 from runs import end_of, limits, notes_of, report, report_of
 from upstream import Answerer, Upstream, in_turn, replying, silence, stalling, started
@@ -48,7 +49,7 @@ def ticking(piece: bytes, times: int | None = None, before: bytes = BEGUN) -> An
 
 def shown(events: list[RunEvent]) -> str:
     """Return the text that a person saw."""
-    return "".join(event.text for event in events if isinstance(event, Grew))
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
 async def test_keepalives(connections: Connections) -> None:

@@ -14,20 +14,14 @@ from hypothesis import strategies as st
 import wire_events as wire
 from openai_responses.items import Item, drop_orphans, is_call, is_call_output
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ResponseDone,
-    RunDone,
-    RunEvent,
-    ToolOutput,
-)
+from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, ToolOutput
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Approval, Approver, CallLimits, Toolset
 from openai_responses.models.usage import add_usage
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemDone, TextDelta
 from run_log import log_of
 from runs import asking, end_of, limits, simulated
 from simulator import Simulator
@@ -75,8 +69,8 @@ async def events_of(
     told = [event async for event in events]
     output = end_of(told).output
     for event in told:
-        if isinstance(event, ItemEnded | ToolOutput):
-            assert output[event.index] == event.item
+        if isinstance(event, ItemDone | ToolOutput):
+            assert output[event.output_index] == event.item
     return told
 
 
@@ -92,7 +86,9 @@ def outputs(events: list[RunEvent]) -> list[Any]:
 
 def said(events: list[RunEvent]) -> str:
     """The text of a run."""
-    return "".join(e.text for e in events if isinstance(e, Grew) and e.kind == "text")
+    return "".join(
+        e.text for e in events if isinstance(e, TextDelta) and e.kind == "text"
+    )
 
 
 def received(sim: Simulator, place: int) -> list[Item]:
@@ -154,7 +150,7 @@ async def test_call_is_answered_and_the_answer_goes_on(
         "run completed",
     ]
     [answered] = answers(events)
-    assert (answered.index, answered.failed) == (2, False)
+    assert (answered.output_index, answered.failed) == (2, False)
     assert_prefixes(sim)
     assert_all_answered(end_of(events))
 
@@ -713,7 +709,7 @@ async def assert_goes_on(
     events: list[RunEvent],
 ) -> None:
     """The next turn, built from what was told of this one, is accepted."""
-    told = [e.item for e in events if isinstance(e, ItemEnded | ToolOutput)]
+    told = [e.item for e in events if isinstance(e, ItemDone | ToolOutput)]
     asked = {"role": "user", "content": "sim:chat go on"}
     items = [*request.input, *replay_output(told, with_reasoning=True)]
     after = request.model_copy(update={"input": [*drop_orphans(items), asked]})

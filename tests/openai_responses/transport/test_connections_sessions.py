@@ -56,7 +56,7 @@ async def test_idle_connections_are_closed() -> None:
         await ask(sessions, upstream)
         assert upstream.open_connections == 1
         await until(lambda: upstream.open_connections == 0)
-        await until(lambda: asyncio.all_tasks() == before)
+        await until(lambda: asyncio.all_tasks() <= before)
         await ask(sessions, upstream)  # and opened again when needed
         await sessions.close()
 
@@ -137,7 +137,7 @@ async def test_owner_that_is_gone() -> None:
         await ask(Sessions(), upstream)
         gc.collect()
         await until(lambda: upstream.open_connections == 0)
-        await until(lambda: asyncio.all_tasks() == before)
+        await until(lambda: asyncio.all_tasks() <= before)
 
 
 async def test_loops_that_ended_are_forgotten() -> None:

@@ -14,17 +14,17 @@ import wire_events as wire
 from event_types import KNOWN_TYPES
 from openai_responses.errors import ApiError, MalformedEvent, read_api_error
 from openai_responses.transport.stream import (
-    Annotated,
-    Delta,
+    AnnotationAdded,
+    FinalResponse,
     ItemAdded,
     ItemDone,
-    ResponseEnded,
+    PartialImage,
     ServerSentEvent,
-    Sketched,
     StreamError,
     StreamEvent,
+    TextDelta,
+    TextDone,
     Unknown,
-    Whole,
     parse_event,
 )
 
@@ -95,7 +95,7 @@ def test_deltas(name: str, part: str | None, kind: str) -> None:
     event = typed(
         type=f"response.{name}.delta", output_index=3, delta="é", **place, extra=1
     )
-    assert event == Delta(kind, 3, 2 if part else 0, "é")
+    assert event == TextDelta(3, kind, 2 if part else 0, "é")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_deltas(name: str, part: str | None, kind: str) -> None:
 def test_whole_texts(name: str, field: str, kind: str) -> None:
     """The end of each of them holds all of it, under a name of its own."""
     event = typed(**{"type": f"response.{name}.done", "output_index": 1, field: "all"})
-    assert event == Whole(kind, 1, 0, "all")
+    assert event == TextDone(1, kind, 0, "all")
 
 
 def test_items() -> None:
@@ -132,7 +132,7 @@ def test_items() -> None:
 def test_endings(status: str) -> None:
     """A response has three ways to end."""
     event = typed(type=f"response.{status}", response=RESPONSE)
-    assert event == ResponseEnded(status, RESPONSE)
+    assert event == FinalResponse(status, RESPONSE)
 
 
 def test_both_shapes_of_error() -> None:
@@ -151,7 +151,7 @@ def test_annotation() -> None:
     note = {"type": "url_citation", "url": "https://a.example"}
     place = {"output_index": 2, "content_index": 1}
 
-    assert typed(type=name, **place, annotation=note) == Annotated(2, 1, note)
+    assert typed(type=name, **place, annotation=note) == AnnotationAdded(2, 1, note)
     assert isinstance(typed(type=name, **place, annotation=None), Unknown)
 
 
@@ -162,8 +162,8 @@ def test_sketch() -> None:
 
     event = typed(type=name, **drawn, output_format="webp")
 
-    assert event == Sketched(2, 1, "aGk=", "webp")
-    assert typed(type=name, **drawn) == Sketched(2, 1, "aGk=", "")
+    assert event == PartialImage(2, 1, "aGk=", "webp")
+    assert typed(type=name, **drawn) == PartialImage(2, 1, "aGk=", "")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_name_on_the_event_line() -> None:
     """A server that leaves `type` out of the JSON is understood by it."""
     wire_text = json.dumps({"response": RESPONSE})
     event = parse_event(ServerSentEvent("response.completed", wire_text))
-    assert event == ResponseEnded("completed", RESPONSE)
+    assert event == FinalResponse("completed", RESPONSE)
 
 
 @pytest.mark.parametrize(

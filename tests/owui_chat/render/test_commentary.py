@@ -8,7 +8,8 @@ import pytest
 from host_functions import HostFunctions
 from openai_responses.endings import CUT
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import Grew, ItemStarted, RunDone, RunEvent
+from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.transport.stream import ItemAdded, TextDelta
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import (
@@ -47,8 +48,8 @@ def texts(items: list[Item]) -> list[str]:
 
 def grown(parts: list[str]) -> Iterator[RunEvent]:
     """A remark that grows by these parts."""
-    yield ItemStarted(0, message("1", "", "commentary"))
-    yield from (Grew(0, "text", 0, part) for part in parts)
+    yield ItemAdded(0, message("1", "", "commentary"))
+    yield from (TextDelta(0, "text", 0, part) for part in parts)
 
 
 # ------------------------------------------------------------------ on the page

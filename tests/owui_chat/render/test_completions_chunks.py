@@ -14,8 +14,9 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.loop.events import ItemEnded, RunDone, RunEvent, Status
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import ItemDone
 from owui_chat.citations import strip_tracking
 from owui_chat.render.chunks import error_chunk
 from owui_chat.render.completions import ChunkRenderer, chat_tool_call, finish_reason
@@ -329,7 +330,7 @@ def test_second_part_counts_from_the_beginning_of_the_answer() -> None:
 def test_text_that_broke_off_is_told_to_its_end() -> None:
     """Also what might have told who searched."""
     events = run_of(message("1", "Why?utm_sou"))
-    broken: list[RunEvent] = [e for e in events if not isinstance(e, ItemEnded)]
+    broken: list[RunEvent] = [e for e in events if not isinstance(e, ItemDone)]
 
     deltas = [c["choices"][0]["delta"] for c in chunks_of(broken) if c.get("choices")]
 

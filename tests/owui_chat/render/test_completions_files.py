@@ -1,10 +1,10 @@
 """Pictures and files, for callers over plain HTTP."""
 
-from dataclasses import replace
 from typing import Any
 
 from openai_responses.items import Item
-from openai_responses.loop.events import ItemEnded, RunDone
+from openai_responses.loop.events import RunDone
+from openai_responses.transport.stream import ItemDone
 from owui_chat.render.completions import ChunkRenderer, completion
 from run_sample import message, run_of
 
@@ -37,7 +37,7 @@ def test_file_stands_below_the_text() -> None:
     text = "[a.csv](sandbox:/mnt/data/a.csv)"
     links = {"sandbox:/mnt/data/a.csv": "/api/v1/files/f-1/content"}
     events = [
-        replace(event, card={"links": links}) if isinstance(event, ItemEnded) else event
+        event._replace(card={"links": links}) if isinstance(event, ItemDone) else event
         for event in run_of(message("1", text))
     ]
 

@@ -1,19 +1,17 @@
 """Pictures and code, as the page gets them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    Pictured,
-    RunDone,
-    RunEvent,
+from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.transport.stream import (
+    ItemAdded,
+    ItemDone,
+    PartialImage,
+    TextDelta,
 )
 from owui_chat.render.native import NativeRenderer
 from run_sample import message, run_of, run_of_transcript, without
@@ -45,8 +43,8 @@ def with_card(events: Iterable[RunEvent], kind: str, **card: Any) -> list[RunEve
     """A run in which items of one type ended with a card."""
     return [
         (
-            replace(event, card=card)
-            if isinstance(event, ItemEnded) and event.item["type"] == kind
+            event._replace(card=card)
+            if isinstance(event, ItemDone) and event.item["type"] == kind
             else event
         )
         for event in events
@@ -88,10 +86,10 @@ def test_sketch_is_sent_to_the_page_once() -> None:
 
 def test_second_picture_stands_beside_the_first() -> None:
     """The page would show only what it was told last."""
-    first = ItemEnded(0, DRAWN, {"files": [FILE]})
-    second = ItemEnded(1, DRAWN, {"files": [OTHER]})
-    sketch = Pictured(1, 0, "BBBB", "png")
-    start, again = ItemStarted(0, DRAWN), ItemStarted(1, DRAWN)
+    first = ItemDone(0, DRAWN, {"files": [FILE]})
+    second = ItemDone(1, DRAWN, {"files": [OTHER]})
+    sketch = PartialImage(1, 0, "BBBB", "png")
+    start, again = ItemAdded(0, DRAWN), ItemAdded(1, DRAWN)
 
     chunks = shown([start, first, again, sketch, second])
 
@@ -141,7 +139,7 @@ def test_picture_that_could_not_be_stored_says_so() -> None:
 def test_sketch_of_a_picture_that_broke_off_leaves_the_page() -> None:
     """Of an unfinished picture nothing is left, and a line says what happened."""
     whole = run_of_transcript("draw.sse")
-    sketched = max(p for p, e in enumerate(whole) if isinstance(e, Pictured))
+    sketched = max(p for p, e in enumerate(whole) if isinstance(e, PartialImage))
 
     chunks = shown([*whole[: sketched + 1], whole[-1]])
 
@@ -171,7 +169,9 @@ def test_code_grows_in_the_hosts_own_card() -> None:
 def test_code_that_broke_off_is_closed() -> None:
     """With as much of it as there is, and one sentence."""
     whole = run_of_transcript("count.sse")
-    grown = [p for p, e in enumerate(whole) if isinstance(e, Grew) and e.kind == "code"]
+    grown = [
+        p for p, e in enumerate(whole) if isinstance(e, TextDelta) and e.kind == "code"
+    ]
 
     chunks = shown([*whole[: grown[2] + 1], whole[-1]])
 

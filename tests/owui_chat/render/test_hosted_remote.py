@@ -1,6 +1,5 @@
 """Calls of remote servers on the page, in the database and in the next turn."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,15 +7,9 @@ import pytest
 from host_functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.items import Item, item_type
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    RunDone,
-    RunEvent,
-    ToolOutput,
-)
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import refused_pair, remote_pair, replay_output
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from run_sample import (
@@ -71,16 +64,16 @@ def refused() -> list[RunEvent]:
     call = {**call, "id": "fc_mcpr_1"}
     [*asked, _] = run_of(reasoning("1"), REQUEST)
     told: list[RunEvent] = [
-        ItemStarted(2, call),
-        ItemEnded(2, call),
+        ItemAdded(2, call),
+        ItemDone(2, call),
         ToolOutput(3, output, failed=True),
     ]
     rest = run_of(message("1", "I go on."))
     items = (reasoning("1"), REQUEST, call, output, message("1", "I go on."))
     moved: list[RunEvent] = [
-        replace(event, index=event.index + 4)
+        event._replace(output_index=event.output_index + 4)
         for event in rest
-        if isinstance(event, ItemStarted | Grew | ItemEnded)
+        if isinstance(event, ItemAdded | TextDelta | ItemDone)
     ]
     return [*asked, *told, *moved, RunDone(COMPLETED, output=items)]
 
@@ -166,7 +159,7 @@ def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
     end = next(
         place
         for place, event in enumerate(whole)
-        if isinstance(event, ItemEnded) and event.item["type"] == "mcp_call"
+        if isinstance(event, ItemDone) and event.item["type"] == "mcp_call"
     )
     told = tell([*whole[:end], RunDone(CUT)])
 

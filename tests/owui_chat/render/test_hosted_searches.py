@@ -6,7 +6,8 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item
-from openai_responses.loop.events import Cited, ItemEnded, RunEvent
+from openai_responses.loop.events import RunEvent
+from openai_responses.transport.stream import AnnotationAdded, ItemDone
 from owui_chat.render.native import NativeRenderer
 from run_sample import message, run_of, run_of_transcript, search
 
@@ -120,7 +121,7 @@ def test_source_comes_as_soon_as_its_annotation() -> None:
     text = f"One. ([a.example]({A}?utm_source=openai)) Two."
     note = {"type": "url_citation", "url": A, "title": "Page A"}
     events = run_of(message("1", text))
-    events.insert(3, Cited(0, 0, note))
+    events.insert(3, AnnotationAdded(0, 0, note))
 
     chunks, _ = shown(events)
 
@@ -134,6 +135,6 @@ def test_text_that_broke_off_is_shown_to_its_end() -> None:
     """Also what might have become a link."""
     events = run_of(message("1", "Rain ([a.exam"))
 
-    chunks, _ = shown([event for event in events if not isinstance(event, ItemEnded)])
+    chunks, _ = shown([event for event in events if not isinstance(event, ItemDone)])
 
     assert "".join(chunk.get("delta", "") for chunk in chunks) == "Rain ([a.exam"

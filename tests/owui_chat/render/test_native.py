@@ -10,16 +10,9 @@ import pytest
 from host_functions import HostFunctions
 from openai_responses.endings import CUT, Ending
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import (
-    Grew,
-    ItemEnded,
-    ItemStarted,
-    ResponseDone,
-    RunDone,
-    Status,
-    ToolOutput,
-)
+from openai_responses.loop.events import ResponseDone, RunDone, Status, ToolOutput
 from openai_responses.models.usage import Usage
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import format_marker, has_marker
@@ -57,7 +50,7 @@ def shown(*items: Item, line: str = "") -> list[Item]:
     """What the view holds of a run; `line` stands before the first text."""
     view = NativeRenderer(lambda: 100.0)
     for event in run_of(*items):
-        begins = isinstance(event, Grew) and event.kind == "text"
+        begins = isinstance(event, TextDelta) and event.kind == "text"
         for _ in view.render(event, line if begins else ""):
             line = "" if begins else line
     return view.items
@@ -96,7 +89,7 @@ def test_host_reduces_the_events_to_what_the_view_holds(
     reduced = host_functions.reduce(natives(told.chunks))
 
     assert len(reduced) == len(told.view.items)
-    ended = {event.index for event in events if isinstance(event, ItemEnded)}
+    ended = {event.output_index for event in events if isinstance(event, ItemDone)}
     for item, held in zip(reduced, told.view.items, strict=True):
         if held.get("status") != "in_progress":
             assert item == held
@@ -322,7 +315,7 @@ def test_what_the_page_cannot_show_is_not_sent() -> None:
 def test_item_that_was_never_announced_is_not_shown() -> None:
     """A run announces every item; a view that missed it cannot place it."""
     view = NativeRenderer(lambda: 0.0)
-    grew, ended = Grew(3, "text", 0, "Rain."), ItemEnded(3, message("1", "Rain."))
+    grew, ended = TextDelta(3, "text", 0, "Rain."), ItemDone(3, message("1", "Rain."))
 
     assert [
         *view.render(grew),
@@ -434,7 +427,7 @@ def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
     """The numbers are those of the run, not of a response."""
     view = NativeRenderer(lambda: 0.0)
     events = run_of(message("1", "One"))[:-1]
-    events += [ItemStarted(1, message("2", "")), ItemEnded(1, message("2", "Two"))]
+    events += [ItemAdded(1, message("2", "")), ItemDone(1, message("2", "Two"))]
 
     chunks = [chunk for event in events for chunk in view.render(event)]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.loop.events import ItemEnded
+from openai_responses.transport.stream import ItemDone
 from owui_chat.files import container_addresses, file_citations, file_lines, link_files
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText
@@ -116,7 +116,7 @@ def test_picture_is_kept_by_the_file_that_holds_it(
     item: Item, card: dict[str, Any], kept: Item
 ) -> None:
     """Without its bytes; what was not stored is as it was."""
-    assert stored_item(ItemEnded(0, item, card)) == kept
+    assert stored_item(ItemDone(0, item, card)) == kept
 
 
 def test_only_pictures_that_the_answers_name_are_wanted() -> None:

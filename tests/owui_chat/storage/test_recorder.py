@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from openai_responses.items import Item, has_encrypted_reasoning
-from openai_responses.loop.events import Grew, ItemEnded, ItemStarted, RunEvent
+from openai_responses.loop.events import RunEvent
 from openai_responses.requests.replay import strip_for_replay
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.storage.recorder import Keeping
 from owui_chat.storage.records import Record, text_digest
 from run_sample import (
@@ -66,7 +67,7 @@ def test_record_comes_with_the_first_growth_of_the_text() -> None:
     """And not again when the end tells nothing new."""
     [(event, _)] = written_at(run_of(reasoning("1"), message("1", "Rain.")))
 
-    assert event == Grew(1, "text", 0, "Rai")
+    assert event == TextDelta(1, "text", 0, "Rai")
 
 
 def test_sealed_bytes_are_those_of_the_end() -> None:
@@ -114,7 +115,7 @@ def test_remark_is_kept_with_what_led_to_it_when_it_has_ended() -> None:
 
     [(event, record)] = written_at(run_of(reasoning("1"), remark, call("1"))[:-1])
 
-    assert event == ItemEnded(1, remark)
+    assert event == ItemDone(1, remark)
     assert record.payload == (
         strip_for_replay(reasoning("1")),
         strip_for_replay(remark),
@@ -221,8 +222,8 @@ def test_phase_that_only_the_end_tells_is_kept() -> None:
     late = message("1", "Rain.", "final_answer")
     events = [
         (
-            replace(event, item=without(event.item, "phase"))
-            if isinstance(event, ItemStarted)
+            event._replace(item=without(event.item, "phase"))
+            if isinstance(event, ItemAdded)
             else event
         )
         for event in run_of(reasoning("1"), late)
@@ -237,8 +238,8 @@ def test_phase_that_the_end_takes_back_is_not_kept() -> None:
     """Then the text is again all there is to know."""
     events = [
         (
-            replace(event, item={**event.item, "phase": "final_answer"})
-            if isinstance(event, ItemStarted) and event.index == 1
+            event._replace(item={**event.item, "phase": "final_answer"})
+            if isinstance(event, ItemAdded) and event.output_index == 1
             else event
         )
         for event in run_of(reasoning("1"), message("1", "Rain."))
@@ -254,8 +255,8 @@ def test_message_that_ends_without_content_does_no_harm() -> None:
     item = {**message("1", "Rain."), "content": None}
     events = [
         (
-            replace(event, item=item)
-            if isinstance(event, ItemEnded) and event.index == 1
+            event._replace(item=item)
+            if isinstance(event, ItemDone) and event.output_index == 1
             else event
         )
         for event in run_of(reasoning("1"), message("1", "Rain."))
@@ -324,8 +325,8 @@ def test_calls_wait_for_the_next_round() -> None:
 def test_parallel_calls_wait_in_the_order_of_the_wire() -> None:
     """They may end in another one; the next round sends them in this."""
     events = run_of(reasoning("1"), call("1"), call("2"))
-    ends = [e for e in events if isinstance(e, ItemEnded)]
-    others = [e for e in events if not isinstance(e, ItemEnded)]
+    ends = [e for e in events if isinstance(e, ItemDone)]
+    others = [e for e in events if not isinstance(e, ItemDone)]
 
     told = tell([*others[:-1], ends[0], ends[2], ends[1], others[-1]])
 
@@ -414,7 +415,7 @@ def test_each_record_is_begun_once(name: str) -> None:
 
     told = tell(events)
 
-    messages = {e.index for e in events if isinstance(e, ItemStarted)}
+    messages = {e.output_index for e in events if isinstance(e, ItemAdded)}
     assert len(told.records) <= len(messages) + 1
     assert len(told.written) <= 2 * len(told.records)
 

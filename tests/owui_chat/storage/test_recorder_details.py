@@ -8,8 +8,9 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import ItemEnded, ItemStarted, ResponseDone, RunEvent
+from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.requests.replay import replay_output
+from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from owui_chat.render.native import NativeRenderer
@@ -102,10 +103,10 @@ def test_each_turn_rides_in_a_thought_of_its_own() -> None:
     """The host binds a thought to the message that it stands in front of."""
     events = [*run_of(reasoning("1"), call("1"))[:-1]]
     second: list[RunEvent] = [
-        ItemStarted(2, reasoning("2")),
-        ItemEnded(2, reasoning("2")),
-        ItemStarted(3, message("1", "")),
-        ItemEnded(3, message("1", "Rain.")),
+        ItemAdded(2, reasoning("2")),
+        ItemDone(2, reasoning("2")),
+        ItemAdded(3, message("1", "")),
+        ItemDone(3, message("1", "Rain.")),
         ResponseDone("resp_2", "completed", None),
     ]
 

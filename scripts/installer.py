@@ -1,0 +1,48 @@
+"""Running an installer: progress while it works, the end of its log if it fails."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from progress import Progress
+
+POLL_SECONDS = 0.5
+LOG_LINES = 15
+FAILED = """\
+Installing {what} did not work. The end of what the installer said:
+{log}"""
+
+
+class InstallationError(Exception):
+    """Something that is needed could not be installed."""
+
+
+def run_installer(
+    what: str,
+    command: list[str],
+    log: Path,
+    progress: Progress,
+    state: Callable[[], str] = lambda: "at work",
+) -> None:
+    """Run a command to its end; `state` says how far it has come."""
+    if _run(command, log, lambda: progress.show(state())):
+        progress.end("failed")
+        said = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        raise InstallationError(FAILED.format(what=what, log="\n".join(said)))
+
+
+def _run(command: list[str], log: Path, show: Callable[[], None]) -> int:
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+    try:
+        while True:
+            try:
+                return process.wait(POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                show()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()

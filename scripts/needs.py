@@ -1,0 +1,94 @@
+"""What each script of ours, and each mark of a test, needs to be installed."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from debian import Package
+from environment import Environment
+from progress import Progress
+
+ROOT = Path(__file__).resolve().parent.parent
+Need = Environment | Package
+
+DEVELOPMENT = Environment(
+    name="development tools",
+    directory=ROOT / ".venv",
+    requirements=ROOT / "requirements/dev.txt",
+)
+NEWEST, OLDEST = (
+    Environment(
+        name=f"Open WebUI {version}",
+        directory=ROOT / f".venv/hosts/open-webui-{version}",
+        requirements=ROOT / f"requirements/open-webui-{version}.txt",
+    )
+    for version in ("0.12.4", "0.11.4")
+)
+PIPELINES = Environment(
+    name="Pipelines server",
+    directory=ROOT / ".venv/hosts/pipelines",
+    requirements=ROOT / "requirements/pipelines.txt",
+)
+VENV = Package(
+    "python{}.{}-venv".format(*sys.version_info),
+    # Debian leaves ensurepip out of Python, which makes environments with pip in them.
+    (str(Path(sysconfig.get_path("stdlib"), "ensurepip/__init__.py")),),
+)
+CHROMIUM = Package(
+    "chromium", ("chromium", "chromium-browser", "google-chrome"), "CHROMIUM"
+)
+BUBBLEWRAP = Package("bubblewrap", ("bwrap",))
+# The sandbox runs as nobody, who may not be allowed to reach the Python of the tests.
+SYSTEM_PYTHON = Package("python3", ("/usr/bin/python3",))
+# Debian keeps the programs of PostgreSQL off PATH, in a directory for each version.
+POSTGRESQL = Package(
+    "postgresql", ("/usr/lib/postgresql/*/bin/initdb", "initdb"), "DATABASE_URL"
+)
+REDIS = Package("redis-server", ("redis-server",))
+
+MARKS: dict[str, tuple[Need, ...]] = {
+    "host": (NEWEST,),
+    "oldest": (OLDEST,),
+    "pipelines": (PIPELINES,),
+    "browser": (CHROMIUM,),
+    "databases": (POSTGRESQL, REDIS),
+    "sandbox": (BUBBLEWRAP, SYSTEM_PYTHON),
+}
+"""What a test with a mark needs beside the development tools."""
+
+
+def needs_of(script: str, arguments: list[str]) -> list[Need]:
+    """Return what a script needs beside the development tools."""
+    if script == "screenshots.py":
+        return [NEWEST, CHROMIUM]
+    if script == "demo.py":
+        return [NEWEST, PIPELINES] if "--agent" in arguments else [NEWEST]
+    return needs_of_marks(marks_of_tests(arguments) if arguments else MARKS)
+
+
+def needs_of_marks(marks: Iterable[str]) -> list[Need]:
+    """Return what the tests with these marks need, in the order of the table."""
+    return [need for mark in MARKS if mark in set(marks) for need in MARKS[mark]]
+
+
+def marks_of_tests(arguments: list[str]) -> list[str]:
+    """Return the marks of the tests that these arguments of pytest choose."""
+    progress = Progress("tests: what was chosen")
+    with tempfile.TemporaryDirectory() as made:
+        file = Path(made, "marks.txt")
+        options = ["--collect-only", "-p", "marks", *arguments]
+        subprocess.run(
+            [str(DEVELOPMENT.python), "-m", "pytest", *options],
+            cwd=ROOT,
+            env=os.environ | {"MARKS_FILE": str(file)},
+            check=False,  # what is wrong with the arguments is said when they run
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        marks = file.read_text().split() if file.exists() else []
+    progress.end(", ".join(mark for mark in marks if mark in MARKS))
+    return marks
