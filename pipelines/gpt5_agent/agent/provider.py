@@ -18,7 +18,7 @@ from openai_responses.transport.connections import Connections
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """What every request of a run has in common, and where it goes.
+    """What all requests of a run share.
 
     `tools_ran` says that tools ran before: nothing is then sent twice.
     """
@@ -31,7 +31,7 @@ class ProviderConfig:
 
 
 class ResponsesProvider:
-    """Goes on with a history, one answer of the model at a time."""
+    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, config: ProviderConfig) -> None:
         """Send nothing yet."""
@@ -43,10 +43,10 @@ class ResponsesProvider:
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then what it came to.
+        """Send a history; yield what happens, then the answer.
 
-        The tools stay in the request when none may be called, because the prompt cache
-        lives on them.
+        Tools stay in the request when none may be called: the prompt cache depends on
+        them.
         """
         config, sent = self._config, [
             one for one in history if one not in self._invalid_reasoning
@@ -71,7 +71,6 @@ class ResponsesProvider:
         self._has_run = True
 
     def _choose_tool_choice(self, may_call: bool) -> object:
-        """Return the choice of tools; what had to be called has been, after a round."""
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None

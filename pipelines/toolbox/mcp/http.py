@@ -71,7 +71,7 @@ class McpHttpTransport:
         self.version = self._session_id = ""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Post a request; its answer comes as JSON, or somewhere in a stream."""
+        """Post a request; its answer comes as JSON, or in a stream."""
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
@@ -87,12 +87,12 @@ class McpHttpTransport:
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Post what is not answered."""
+        """Post a message that has no answer."""
         async with self._post(notification):
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
-        """Answer the server, if it asked; a call that began is not begun again."""
+        """Answer the server's request, if it is one; a running call is not repeated."""
         reply = build_rpc_reply(message)
         try:
             if reply is not None:
@@ -101,7 +101,7 @@ class McpHttpTransport:
             raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
-        """Tell the server that the session is over, whatever it says to that."""
+        """End the session at the server; errors are ignored."""
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -113,7 +113,6 @@ class McpHttpTransport:
 
     @asynccontextmanager
     async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Post a message, lend the response that says that it was taken."""
         url, headers = self._entry.url, self._headers()
         body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
@@ -134,7 +133,6 @@ class McpHttpTransport:
         return {**ours, **dict(self._entry.headers)}
 
     def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        """Raise RemoteError for a response that is no success."""
         status = response.status
         if status in (401, 403):
             raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
@@ -144,7 +142,6 @@ class McpHttpTransport:
     async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        """Yield what a response holds; raises RemoteError for what is no message."""
         async with aclosing(self._read_texts(response)) as texts:
             async for text in texts:
                 try:
