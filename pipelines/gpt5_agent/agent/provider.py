@@ -1,6 +1,6 @@
 """The Responses API as the agent's provider."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -13,6 +13,7 @@ from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.connections import Connections
 
 
@@ -55,7 +56,7 @@ class ResponsesProvider:
         if self._has_run:
             limits = replace(limits, retries=RetryPolicy(0))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._choose_tool_choice(bool(tools))}
+            update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )
         events = run(request, config.endpoint, config.connections, limits)
         async with aclosing(events):
@@ -70,15 +71,11 @@ class ResponsesProvider:
                         yield event
         self._has_run = True
 
-    def _choose_tool_choice(self, may_call: bool) -> object:
+    def _tool_choice(self, may_call: bool) -> object:
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None
-        if not self._has_run or choice == "none":
-            return choice
-        if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-            return {**choice, "mode": "auto"}
-        return None
+        return next_tool_choice(choice) if self._has_run else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
         """Leave out of later requests what the server refused in this one."""

@@ -1,12 +1,11 @@
 """MCP over streamable HTTP (protocol revision 2025-06-18)."""
 
-from codecs import getincrementaldecoder
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
-from io import IncrementalNewlineDecoder
 
 import aiohttp
 
+from openai_responses.transport.stream import EventStreamDecoder
 from toolbox.mcp.messages import (
     MAX_UNRELATED_MESSAGES,
     RpcMessage,
@@ -23,34 +22,6 @@ from toolbox.remote_tools import (
     redact_secrets,
 )
 from toolbox.server_entries import ServerEntry
-
-
-class EventDataDecoder:
-    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        characters = getincrementaldecoder("utf-8")("replace")
-        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
-        self._line: list[str] = []
-        self._event: list[str] = []
-
-    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
-        """Yield the data of the events that `piece` completes.
-
-        A carriage return counts when the next character, or the end, is there.
-        """
-        first, *more = self._decoder.decode(piece, is_last).split("\n")
-        self._line.append(first)
-        for begun in more:
-            line = "".join(self._line)
-            self._line = [begun]
-            if line.startswith("data:"):
-                self._event.append(line[5:].removeprefix(" "))
-            elif not line and self._event:
-                yield "\n".join(self._event)
-                self._event = []
-
 
 _SESSION_HEADER = "Mcp-Session-Id"
 
@@ -160,12 +131,10 @@ class McpHttpTransport:
             body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
             yield body.decode("utf-8", "replace")
             return
-        events = EventDataDecoder()
-        async with aclosing(
-            self._connection.read_chunks(response, MAX_REMOTE_BYTES)
-        ) as pieces:
-            async for piece in pieces:
-                for text in events.feed(piece):
-                    yield text
-        for text in events.feed(b"", is_last=True):
-            yield text
+        decoder = EventStreamDecoder()
+        chunks = self._connection.read_chunks(response, MAX_REMOTE_BYTES)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for event in decoder.feed(chunk):
+                    yield event.data
+        # The decoder is not closed: an event that the end cut off is not an answer.
