@@ -6,7 +6,7 @@ titles, tags and the like: a small request without tools or stored items.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -290,7 +290,7 @@ def _settings(
         refused=call.capabilities.of(endpoint),
         defaults=defaults,
     )
-    return replace(settings, background=background)
+    return settings._replace(background=background)
 
 
 async def _with_attachments(
