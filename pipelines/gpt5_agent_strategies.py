@@ -5904,7 +5904,7 @@ def restore_from_details(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Span:
     """Items of a turn up to a message whose text the host shows, or to the end."""
 
     items: tuple[DetailItem, ...]
@@ -5944,46 +5944,46 @@ class _Reading:
     ) -> Mapping[str, Any]:
         """Return a message, each of its texts behind the marker of its items."""
         content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        spans = [one for turn in turns for one in _spans_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", spans)
         pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+        for span in spans:
+            line = self._marker(span)
+            if span.last.shown and texts:
+                pieces += [line, _own_text(span.last, texts.pop(0))]
             else:
                 self._textless.append(line)
         return {**message, "content": "".join([*pieces, *texts])}
 
-    def _marker(self, stretch: _Stretch) -> str:
+    def _marker(self, span: _Span) -> str:
         """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
+        payload = tuple(carried.item for carried in span.items)
+        record = Record(ulid, "", 0, payload, "", span.origin)
+        if span.last.shown:
+            shown = text_digest(message_text(span.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
+def _spans_of(turn: DetailTurn) -> list[_Span]:
+    found: list[_Span] = []
     begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
+            found.append(_Span(tuple(begun), turn.origin))
             begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
 
 
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
+def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     """Return the text of each shown message; the host joins them by a line's end.
 
     A text that a person changed so that the places do not fit stays whole.
     """
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -6058,23 +6058,61 @@ def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """A message that no model wrote: an input message, ready to be sent."""
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
 
     item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantText:
+class AssistantText(NamedTuple):
     """Text of an assistant's message, as the host gives it back."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -6082,8 +6120,7 @@ class ToolCall:
     is_custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
+class ToolMessage(NamedTuple):
     """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
@@ -6096,11 +6133,11 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the stretches of a chat.
+    """Return the instructions and the parts of a chat.
 
     The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -6109,8 +6146,8 @@ def parse_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
-    return instructions, stretches
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
@@ -6200,62 +6237,54 @@ def _plain_text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def pair_messages(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user stand."""
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
     return [
         place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
     ]
 
 
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
     """Yield the user's messages from `message_id` back to the first."""
     seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
         seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
             answer_id = ""
         else:
             answer_id = message_id
-        message_id = str(message.get("parentId") or "")
+        message_id = str(row.get("parentId") or "")
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -6283,7 +6312,7 @@ _RETURNED_TYPES = frozenset(
 
 
 def build_input(
-    stretches: Iterable[ChatPart],
+    parts: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -6297,14 +6326,14 @@ def build_input(
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage):
+    for part in parts:
+        if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(stretch.item)
+            items.append(part.item)
             run = []
         else:
-            run.append(stretch)
+            run.append(part)
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: only now, or it would part reasoning from text.
     return [
@@ -6330,7 +6359,7 @@ class _RunHistory:
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(stretch) for stretch in run]
+        self._pieces = [_split(part) for part in run]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
@@ -6370,14 +6399,14 @@ class _RunHistory:
     def items(self) -> list[Item]:
         """Return the items of the run in their order."""
         items: list[Item] = []
-        for stretch in self._pieces:
-            match stretch:
+        for part in self._pieces:
+            match part:
                 case ToolCall():
-                    items += self._call(stretch)
+                    items += self._call(part)
                 case ToolMessage():
-                    items.append(tool_message_item(stretch, items))
+                    items.append(tool_message_item(part, items))
                 case _:
-                    for piece in stretch:
+                    for piece in part:
                         items += self._piece(piece)
         return items
 
@@ -6431,11 +6460,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(
-    stretch: AssistantText | ToolCall | ToolMessage,
+    part: AssistantText | ToolCall | ToolMessage,
 ) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(stretch, AssistantText):
-        return list(split_at_markers(strip_old_blocks(stretch.text)))
-    return stretch
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
 
 
 def _may_return(item: Item) -> bool:
@@ -6908,7 +6937,7 @@ AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
+"""The number of a part, and where in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
@@ -6944,7 +6973,7 @@ def stored_outputs(
 
 
 def restore_from_outputs(
-    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return a chat with markers for what its `runs` keep.
 
@@ -6954,27 +6983,25 @@ def restore_from_outputs(
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
     for is_said, group in groupby(
-        reversed(stretches), lambda s: isinstance(s, UserMessage)
+        reversed(parts), lambda part: isinstance(part, UserMessage)
     ):
-        part = [*group][::-1]
-        answers.insert(0, part if is_said else _merge_output(part, waiting))
-    return [stretch for part in answers for stretch in part]
+        found = [*group][::-1]
+        answers.insert(0, found if is_said else _merge_output(found, waiting))
+    return [part for answer in answers for part in answer]
 
 
 def _merge_output(
-    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return an answer with the markers of its run, which then no longer waits."""
-    answer: _Answer = [
-        stretch for stretch in part if not isinstance(stretch, UserMessage)
-    ]
+    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_kept, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(part)
+    return list(parts)
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
@@ -7001,24 +7028,24 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     """Return where a text stands at `place` or behind it."""
     first, start = place
-    for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, AssistantText):
-            at = stretch.text.find(text, start if number == first else 0)
+    for number, part in enumerate(answer[first:], first):
+        if isinstance(part, AssistantText):
+            at = part.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
     return None
 
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
-    for number, stretch in enumerate(answer):
-        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
+    for number, part in enumerate(answer):
+        if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
     """Return the ids of the calls that both have."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
+    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
@@ -7032,13 +7059,13 @@ def _with_markers(
             continue  # its text is gone
         place = place or (len(answer), 0)
         lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
-    for number, stretch in enumerate(answer):
+    for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, AssistantText):
-            yield _with_lines(stretch, here)
+        if isinstance(part, AssistantText):
+            yield _with_lines(part, here)
         else:
             yield from map(AssistantText, here.values())
-            yield stretch
+            yield part
     if last := lines.get((len(answer), 0)):
         yield AssistantText(last)
 

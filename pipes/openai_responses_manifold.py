@@ -6407,23 +6407,61 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """A message that no model wrote: an input message, ready to be sent."""
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
 
     item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantText:
+class AssistantText(NamedTuple):
     """Text of an assistant's message, as the host gives it back."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -6431,8 +6469,7 @@ class ToolCall:
     is_custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
+class ToolMessage(NamedTuple):
     """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
@@ -6445,11 +6482,11 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the stretches of a chat.
+    """Return the instructions and the parts of a chat.
 
     The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -6458,8 +6495,8 @@ def parse_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
-    return instructions, stretches
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
@@ -6549,62 +6586,54 @@ def _plain_text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def pair_messages(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user stand."""
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
     return [
         place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
     ]
 
 
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
     """Yield the user's messages from `message_id` back to the first."""
     seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
         seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
             answer_id = ""
         else:
             answer_id = message_id
-        message_id = str(message.get("parentId") or "")
+        message_id = str(row.get("parentId") or "")
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -6908,7 +6937,7 @@ AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
+"""The number of a part, and where in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
@@ -6944,7 +6973,7 @@ def stored_outputs(
 
 
 def restore_from_outputs(
-    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return a chat with markers for what its `runs` keep.
 
@@ -6954,27 +6983,25 @@ def restore_from_outputs(
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
     for is_said, group in groupby(
-        reversed(stretches), lambda s: isinstance(s, UserMessage)
+        reversed(parts), lambda part: isinstance(part, UserMessage)
     ):
-        part = [*group][::-1]
-        answers.insert(0, part if is_said else _merge_output(part, waiting))
-    return [stretch for part in answers for stretch in part]
+        found = [*group][::-1]
+        answers.insert(0, found if is_said else _merge_output(found, waiting))
+    return [part for answer in answers for part in answer]
 
 
 def _merge_output(
-    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return an answer with the markers of its run, which then no longer waits."""
-    answer: _Answer = [
-        stretch for stretch in part if not isinstance(stretch, UserMessage)
-    ]
+    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_kept, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(part)
+    return list(parts)
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
@@ -7001,24 +7028,24 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     """Return where a text stands at `place` or behind it."""
     first, start = place
-    for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, AssistantText):
-            at = stretch.text.find(text, start if number == first else 0)
+    for number, part in enumerate(answer[first:], first):
+        if isinstance(part, AssistantText):
+            at = part.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
     return None
 
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
-    for number, stretch in enumerate(answer):
-        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
+    for number, part in enumerate(answer):
+        if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
     """Return the ids of the calls that both have."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
+    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
@@ -7032,13 +7059,13 @@ def _with_markers(
             continue  # its text is gone
         place = place or (len(answer), 0)
         lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
-    for number, stretch in enumerate(answer):
+    for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, AssistantText):
-            yield _with_lines(stretch, here)
+        if isinstance(part, AssistantText):
+            yield _with_lines(part, here)
         else:
             yield from map(AssistantText, here.values())
-            yield stretch
+            yield part
     if last := lines.get((len(answer), 0)):
         yield AssistantText(last)
 
@@ -8249,7 +8276,7 @@ def restore_from_details(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Span:
     """Items of a turn up to a message whose text the host shows, or to the end."""
 
     items: tuple[DetailItem, ...]
@@ -8289,46 +8316,46 @@ class _Reading:
     ) -> Mapping[str, Any]:
         """Return a message, each of its texts behind the marker of its items."""
         content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        spans = [one for turn in turns for one in _spans_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", spans)
         pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+        for span in spans:
+            line = self._marker(span)
+            if span.last.shown and texts:
+                pieces += [line, _own_text(span.last, texts.pop(0))]
             else:
                 self._textless.append(line)
         return {**message, "content": "".join([*pieces, *texts])}
 
-    def _marker(self, stretch: _Stretch) -> str:
+    def _marker(self, span: _Span) -> str:
         """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
+        payload = tuple(carried.item for carried in span.items)
+        record = Record(ulid, "", 0, payload, "", span.origin)
+        if span.last.shown:
+            shown = text_digest(message_text(span.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
+def _spans_of(turn: DetailTurn) -> list[_Span]:
+    found: list[_Span] = []
     begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
+            found.append(_Span(tuple(begun), turn.origin))
             begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
 
 
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
+def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     """Return the text of each shown message; the host joins them by a line's end.
 
     A text that a person changed so that the places do not fit stays whole.
     """
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -8371,13 +8398,13 @@ def is_stored_image(item: Mapping[str, Any]) -> bool:
 
 
 def stored_image_ids(
-    stretches: Iterable[ChatPart], records: Mapping[str, Record]
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures that the answers of a chat name."""
     drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
-    texts = (s.text for s in stretches if isinstance(s, AssistantText))
+    texts = (p.text for p in parts if isinstance(p, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
     return [
         item["stored"]
@@ -8741,34 +8768,39 @@ _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file at a message, as the host notes it there."""
+def attach_files(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which the user's messages have the files they came with.
 
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool  # the host itself puts it into the message
-
-
-def attachments_by_place(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, list[Attachment]]:
-    """Return what was attached to the user's messages, by their places in the chat.
-
-    `messages` are those of the chat's row, by id. A chat without a row tells the
-    files of its last message apart from all others; these stand at the first one.
+    `rows` are the messages of the chat's row. A chat without a row tells the files of
+    its last message apart from all others; those are put at the first one.
     """
-    if not messages:
-        return _without_row(users_places(stretches), metadata)
-    pairs = pair_messages(stretches, messages, metadata).items()
-    return {place: read_attachments(one.message.get("files")) for place, one in pairs}
+    result, places = list(parts), user_messages(parts)
+    if not rows:
+        own, others = _files_without_row(metadata)
+        _add_files(result, places[-1:], own)
+        _add_files(result, places[:1], others)
+        return result
+    for place in places:
+        part = result[place]
+        if isinstance(part, UserMessage) and part.stored:
+            _add_files(result, [place], read_attachments(part.stored.row.get("files")))
+    return result
+
+
+def _add_files(
+    parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
+) -> None:
+    """Put files in front of those that the messages at `places` have."""
+    for place in places:
+        part = parts[place]
+        if isinstance(part, UserMessage):
+            parts[place] = part._replace(attachments=(*files, *part.attachments))
 
 
 def read_attachments(files: object) -> list[Attachment]:
-    """Return the files that came with a message; knowledge is the host's own."""
+    """Return the files that came with a message; the host reads knowledge itself."""
     rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
@@ -8780,33 +8812,25 @@ def read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
-    """Return a message with `parts` in front, where later changes do not reach them."""
-    content = [*parts, *content_parts(said.item.get("content"))]
-    return UserMessage({**said.item, "content": content})
-
-
-def resolve_images(
-    stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
-) -> list[ChatPart]:
+def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
     """Return a chat in which the API can read every picture of a message.
 
     Raises InvalidRequest for one that it cannot, by its name, in the message asked.
     """
-    asked = question_index(stretches)
+    question = question_index(parts)
     return [
         (
-            _with_readable(stretch, attached.get(place, ()), is_asked=place == asked)
-            if isinstance(stretch, UserMessage)
-            else stretch
+            _with_readable(part, is_asked=place == question)
+            if isinstance(part, UserMessage)
+            else part
         )
-        for place, stretch in enumerate(stretches)
+        for place, part in enumerate(parts)
     ]
 
 
-def question_index(stretches: Sequence[ChatPart]) -> int:
+def question_index(parts: Sequence[ChatPart]) -> int:
     """Return the place of the last message of the user."""
-    return max(users_places(stretches), default=-1)
+    return max(user_messages(parts), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
@@ -8834,9 +8858,10 @@ def check_input_size(items: Sequence[Item]) -> None:
         )
 
 
-def _without_row(
-    places: Sequence[int], metadata: Mapping[str, Any]
-) -> dict[int, list[Attachment]]:
+def _files_without_row(
+    metadata: Mapping[str, Any],
+) -> tuple[list[Attachment], list[Attachment]]:
+    """Return the files of the last message, and those of all others."""
     message = metadata.get("user_message")
     own = read_attachments(
         message.get("files") if isinstance(message, Mapping) else None
@@ -8847,11 +8872,7 @@ def _without_row(
         for found in read_attachments(metadata.get("files"))
         if found.file_id not in knowledge and found not in own
     ]
-    if not places:
-        return {}
-    if len(places) == 1:
-        return {places[0]: [*others, *own]}
-    return {places[0]: others, places[-1]: own}
+    return own, others
 
 
 def _knowledge_ids(model: object) -> set[str]:
@@ -8871,22 +8892,21 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(
-    said: UserMessage, attached: Sequence[Attachment], *, is_asked: bool
-) -> UserMessage:
-    parts = content_parts(said.item.get("content"))
+def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+    parts = message.content
     shown = [part for part in parts if part.get("image_url")]
-    names = [found.name for found in attached if found.is_image]
+    names = [found.name for found in message.attachments if found.is_image]
     named = iter(names if len(names) == len(shown) else ())
-    checked = [
-        (
-            part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
-            if part.get("image_url")
-            else part
-        )
-        for part in parts
-    ]
-    return UserMessage({**said.item, "content": checked})
+    return message.with_content(
+        [
+            (
+                part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
+                if part.get("image_url")
+                else part
+            )
+            for part in parts
+        ]
+    )
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
@@ -8898,27 +8918,27 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_MADE_UP = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """What the model gets for a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(
-    stretches: Sequence[ChatPart], messages: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat without the made-up messages, their pictures at their outputs.
+    """Return a chat without the host's own messages, their pictures at their outputs.
 
-    `messages` are those of the chat's row, by id: they tell how many belong to each
-    output of ours. Of the host's, whose round goes on before it is stored, the last
-    one has them all.
+    `rows` are the messages of the chat's row: they tell how many pictures belong to
+    each output of ours. Of the host's outputs, whose round goes on before it is stored,
+    the last one has them all.
     """
     result: list[ChatPart] = []
-    counts = _counts(messages)
-    for stretch in stretches:
-        urls, outputs = _made_up_urls(stretch), _last_outputs(result)
+    counts = _image_counts(rows)
+    for part in parts:
+        urls, outputs = _tool_image_urls(part), _last_outputs(result)
         if not urls or not outputs:
-            result.append(stretch)
+            result.append(part)
             continue
         result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
@@ -8936,29 +8956,29 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _made_up_urls(stretch: ChatPart) -> list[str]:
-    """Return the pictures of a made-up message; of any other none."""
-    if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
+def _tool_image_urls(part: ChatPart) -> list[str]:
+    """Return the pictures of a message that the host made; of any other none."""
+    if not isinstance(part, UserMessage) or not part.is_from_user:
         return []
-    first, *rest = content_parts(stretch.item.get("content")) or [{}]
-    if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
+    first, *images = part.content or [{}]
+    is_made = first.get("text") == _HOST_PROMPT
+    if not is_made or not all(image.get("image_url") for image in images):
         return []
-    return [str(part["image_url"]) for part in rest]
+    return [str(image["image_url"]) for image in images]
 
 
-def _last_outputs(stretches: Sequence[ChatPart]) -> list[ToolMessage]:
+def _last_outputs(parts: Sequence[ChatPart]) -> list[ToolMessage]:
     outputs: list[ToolMessage] = []
-    for stretch in reversed(stretches):
-        if not isinstance(stretch, ToolMessage):
+    for part in reversed(parts):
+        if not isinstance(part, ToolMessage):
             break
-        outputs.insert(0, stretch)
+        outputs.insert(0, part)
     return outputs
 
 
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
-    """Return `outputs` with their pictures."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
         shares = [*[0] * (len(outputs) - 1), len(urls)]
@@ -8966,27 +8986,25 @@ def _assign_images(
     result: list[ChatPart] = []
     for output, share in zip(outputs, shares, strict=True):
         images = [tool_image(next(left)) for _ in range(share)]
-        result.append(replace(output, output=append_images(str(output.output), images)))
+        with_images = append_images(str(output.output), images)
+        result.append(output._replace(output=with_images))
     return result
 
 
-def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
+def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
     """Return how many pictures the chat stores with each output of ours."""
-    items = [item for message in messages.values() for item in _output_items(message)]
+    outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
+    items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): len(_images(item))
+        str(item.get("call_id")): _image_count(item)
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
 
 
-def _output_items(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
-
-
-def _images(item: Item) -> list[Item]:
+def _image_count(item: Item) -> int:
     parts = content_parts(item.get("output"))
-    return [part for part in parts if part.get("type") == "input_image"]
+    return sum(part.get("type") == "input_image" for part in parts)
 
 
 # ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
@@ -9023,7 +9041,7 @@ def words_digest(words: str) -> str:
 
 
 def take_directive(
-    stretches: Sequence[ChatPart], *, is_guided: bool
+    parts: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
     """Return the chat up to its question, and the verbosity that was wished for.
 
@@ -9031,22 +9049,18 @@ def take_directive(
     says that the host told of a wish; an older one does not, but puts it right behind
     the question. A wish in a person's own words is left to the model.
     """
-    users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
+    users = user_messages(parts)
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_directive(stretches[wish]) if wish else ""
+    verbosity = _requested_verbosity(parts[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
-        return list(stretches), ""
-    return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _is_asked(stretch: ChatPart) -> bool:
-    return isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
-
-
-def _requested_directive(stretch: ChatPart) -> str:
+def _requested_verbosity(part: ChatPart) -> str:
     """Return the verbosity that a message asks for with the words of the page."""
     digest = words_digest(
-        message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
+        message_text(part.item) if isinstance(part, UserMessage) else ""
     )
     if digest in DETAILED.split():
         return "high"
@@ -9078,7 +9092,7 @@ _RETURNED_TYPES = frozenset(
 
 
 def build_input(
-    stretches: Iterable[ChatPart],
+    parts: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -9092,14 +9106,14 @@ def build_input(
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage):
+    for part in parts:
+        if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(stretch.item)
+            items.append(part.item)
             run = []
         else:
-            run.append(stretch)
+            run.append(part)
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: only now, or it would part reasoning from text.
     return [
@@ -9125,7 +9139,7 @@ class _RunHistory:
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(stretch) for stretch in run]
+        self._pieces = [_split(part) for part in run]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
@@ -9165,14 +9179,14 @@ class _RunHistory:
     def items(self) -> list[Item]:
         """Return the items of the run in their order."""
         items: list[Item] = []
-        for stretch in self._pieces:
-            match stretch:
+        for part in self._pieces:
+            match part:
                 case ToolCall():
-                    items += self._call(stretch)
+                    items += self._call(part)
                 case ToolMessage():
-                    items.append(tool_message_item(stretch, items))
+                    items.append(tool_message_item(part, items))
                 case _:
-                    for piece in stretch:
+                    for piece in part:
                         items += self._piece(piece)
         return items
 
@@ -9226,11 +9240,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(
-    stretch: AssistantText | ToolCall | ToolMessage,
+    part: AssistantText | ToolCall | ToolMessage,
 ) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(stretch, AssistantText):
-        return list(split_at_markers(strip_old_blocks(stretch.text)))
-    return stretch
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
 
 
 def _may_return(item: Item) -> bool:
@@ -9275,8 +9289,7 @@ _MOST_CHARACTERS = 200_000
 _Text = str | tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class InjectedContext:
+class InjectedContext(NamedTuple):
     """The texts of a message as it was sent; the one with the words, cut around them.
 
     `words` is their digest: edited ones are sent afresh.
@@ -9290,40 +9303,40 @@ class InjectedContext:
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
-    """Return what stands around `words`; None: nothing, too much, or other words."""
-    texts: list[_Text] = [
-        part["text"] for part in _said_parts(said) if _is_input_text(part)
-    ]
+def _find_injected_context(
+    message: UserMessage, stored: StoredMessage
+) -> InjectedContext | None:
+    """Return what stands around the words; None: nothing, too much, or other words."""
+    words = stored.words
+    texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
     for place, text in enumerate(texts):
         if isinstance(text, str) and words in text:
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
-            return (
-                InjectedContext(text_digest(words), tuple(texts))
-                if _fits(size)
-                else None
-            )
+            fits = 0 < size <= _MOST_CHARACTERS
+            return InjectedContext(text_digest(words), tuple(texts)) if fits else None
     return None
 
 
-def apply_injected_context(
-    said: UserMessage, words: str, kept: InjectedContext | None
+def _apply_injected_context(
+    message: UserMessage, words: str, injected: InjectedContext | None
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
-    if kept is None or kept.words != text_digest(words):
-        return said
-    parts = _said_parts(said)
+    if injected is None or injected.words != text_digest(words):
+        return message
+    parts = message.content
     if not any(_is_input_text(part) and words in part["text"] for part in parts):
-        return said
-    whole = [t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in kept.texts]
+        return message
+    whole = [
+        t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in injected.texts
+    ]
     texts = [{"type": "input_text", "text": text} for text in whole]
     others = [part for part in parts if not _is_input_text(part)]
-    return UserMessage({**said.item, "content": [*texts, *others]})
+    return message.with_content([*texts, *others])
 
 
-def read_injected_context(wire: object) -> InjectedContext | None:
+def _read_injected_context(wire: object) -> InjectedContext | None:
     """Return what `wire` says; None where it says nothing that can be read."""
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
@@ -9338,15 +9351,6 @@ def _read_text(row: object) -> _Text:
     return str(row)
 
 
-def _fits(size: int) -> bool:
-    """Say whether there is something, and not too much of it."""
-    return 0 < size <= _MOST_CHARACTERS
-
-
-def _said_parts(said: UserMessage) -> list[Item]:
-    return content_parts(said.item.get("content"))
-
-
 def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
@@ -9354,8 +9358,7 @@ def _is_input_text(part: Item) -> bool:
 _SENT_KEY = "sent"
 
 
-@dataclass(frozen=True, slots=True)
-class SentContext:
+class SentContext(NamedTuple):
     """What one run sent beside the chat.
 
     `instructions` belong to the first run that kept some; later ones keep the lines
@@ -9403,58 +9406,49 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
 
 
 def capture_sent_context(
-    stretches: Sequence[ChatPart],
-    pairs: Mapping[int, Paired],
+    parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the message that is asked, the last of `pairs`.
+    """Return what is sent with the message that is asked, the last one that is stored.
 
     `instructions` are None where they may change from turn to turn.
     """
-    place = max(pairs)
-    asked = stretches[place]
-    words = pairs[place].words
-    injected = (
-        find_injected_context(asked, words) if isinstance(asked, UserMessage) else None
+    messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
+    injected = next(
+        (_find_injected_context(m, m.stored) for m in messages if m.stored), None
     )
     if instructions is None:
         return SentContext(injected)
-    if first_instructions(pairs, sent) is None:
+    if first_instructions(parts, sent) is None:
         return SentContext(injected, instructions)
-    told, given = _told_lines(pairs, sent), _lines(instructions)
+    told, given = _told_lines(parts, sent), _lines(instructions)
     new = tuple(line for line in given if line not in told)
-    return SentContext(
-        injected, new=new, gone=tuple(line for line in told if line not in given)
-    )
+    gone = tuple(line for line in told if line not in given)
+    return SentContext(injected, new=new, gone=gone)
 
 
 def first_instructions(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> str | None:
     """Return the instructions as first given in this branch of the chat."""
-    found = (one.instructions for one in _in_order(pairs, sent))
+    found = (one.instructions for one in _in_order(parts, sent))
     return next((one for one in found if one is not None), None)
 
 
 def apply_sent_context(
-    stretches: Sequence[ChatPart],
-    pairs: Mapping[int, Paired],
-    sent: Mapping[str, SentContext],
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[ChatPart]:
     """Return a chat with what was around the messages when they were sent."""
-    result: list[ChatPart] = []
-    for place, stretch in enumerate(stretches):
-        if place in pairs and isinstance(stretch, UserMessage):
-            one = sent.get(pairs[place].answer_id, _NOTHING)
-            words = pairs[place].words
-            result += [
-                *_news(one),
-                apply_injected_context(stretch, words, one.injected),
-            ]
-        else:
-            result.append(stretch)
-    return result
+    return [again for part in parts for again in _as_sent(part, sent)]
+
+
+def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
+    if not isinstance(part, UserMessage) or part.stored is None:
+        return [part]
+    context, words = sent.get(part.stored.answer_id, _NOTHING), part.stored.words
+    message = _apply_injected_context(part, words, context.injected)
+    return [*_news(context), message]
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
@@ -9471,20 +9465,20 @@ def _news(sent: SentContext) -> list[ChatPart]:
 
 
 def _told_lines(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[str]:
     """Return the lines that hold after all that was told, in their order."""
-    told = _lines(first_instructions(pairs, sent) or "")
-    for one in _in_order(pairs, sent):
+    told = _lines(first_instructions(parts, sent) or "")
+    for one in _in_order(parts, sent):
         told = [line for line in told if line not in one.gone]
         told += one.new
     return told
 
 
 def _in_order(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[SentContext]:
-    return [sent.get(pairs[place].answer_id, _NOTHING) for place in sorted(pairs)]
+    return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
 
 
 def _lines(text: str) -> list[str]:
@@ -9494,7 +9488,7 @@ def _lines(text: str) -> list[str]:
 def _read_context(wire: Mapping[str, Any]) -> SentContext:
     given = wire.get("instructions")
     return SentContext(
-        read_injected_context(wire.get("injected")),
+        _read_injected_context(wire.get("injected")),
         given if isinstance(given, str) else None,
         _read_lines(wire.get("new")),
         _read_lines(wire.get("gone")),
@@ -10332,10 +10326,10 @@ def known_sources(
 
 
 def continue_input(
-    ended: DelegatedRound, stretches: Sequence[ChatPart]
+    ended: DelegatedRound, parts: Sequence[ChatPart]
 ) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in stretches if isinstance(s, ToolMessage)}
+    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
     calls = [item["call_id"] for item in open_calls(ended.received)]
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
@@ -10456,9 +10450,9 @@ class PipeCall:
         return known_sources(self.state, message_id, self.host.metadata)
 
 
-def model_of(asked: PipeCall) -> ResolvedModel:
+def model_of(call: PipeCall) -> ResolvedModel:
     """Return the model that was asked, by what the administrator says of it first."""
-    return resolve_with_overrides(asked.caller.model, overrides_of(asked.valves))
+    return resolve_with_overrides(call.caller.model, overrides_of(call.valves))
 
 
 def overrides_of(valves: Valves) -> Overrides:
@@ -10486,23 +10480,23 @@ _BILLED_HEADERS = frozenset(
 _UNAUTHORIZED = 401
 
 
-def own_key(asked: PipeCall) -> str:
+def own_key(call: PipeCall) -> str:
     """Return the user's own key, if the administrator lets them use one."""
-    allowed = asked.valves.USER_API_KEYS != "off"
-    return asked.user_valves.API_KEY.strip() if allowed else ""
+    allowed = call.valves.USER_API_KEYS != "off"
+    return call.user_valves.API_KEY.strip() if allowed else ""
 
 
-def user_endpoint(asked: PipeCall) -> Endpoint:
+def user_endpoint(call: PipeCall) -> Endpoint:
     """Return where a user's requests go; raises InvalidRequest for what cannot work.
 
     What names the account of the administrator goes with the administrator's key only.
     """
-    key = own_key(asked)
+    key = own_key(call)
     if not key:
-        if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
+        if call.valves.USER_API_KEYS == "required" and not call.caller.is_admin:
             raise InvalidRequest(_NO_OWN_KEY)
-        return build_endpoint(asked.valves)
-    endpoint = build_endpoint(asked.valves, key)
+        return build_endpoint(call.valves)
+    endpoint = build_endpoint(call.valves, key)
     rest = {
         name: text
         for name, text in endpoint.extra_headers.items()
@@ -10511,9 +10505,9 @@ def user_endpoint(asked: PipeCall) -> Endpoint:
     return replace(endpoint, organization="", project="", extra_headers=rest)
 
 
-def correct_ending(asked: PipeCall, ending: Ending, status: int | None) -> Ending:
+def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
     """Return the ending of a run; a wrong key is told to the one who can correct it."""
-    if status == _UNAUTHORIZED and own_key(asked):
+    if status == _UNAUTHORIZED and own_key(call):
         return replace(ending, sentence=_WRONG_OWN_KEY)
     return ending
 
@@ -10742,24 +10736,21 @@ async def read_tool_image(address: str, user: Any) -> Item:
 
 
 async def add_documents(
-    stretches: Sequence[ChatPart],
-    attached: Mapping[int, Sequence[Attachment]],
-    user: Any,
-    wanted: str,
+    parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
     """Return a chat with the documents that the model is to read itself.
 
-    `wanted` is `pdf` or `all`. Raises InvalidRequest for one that cannot be sent with
-    the message that is asked.
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
     """
-    result, asked = list(stretches), question_index(stretches)
+    result, question = list(parts), question_index(parts)
     documents = _DocumentReader(user, wanted)
-    for place in sorted(attached):
-        found = [await documents.part(file) for file in attached[place]]
-        parts = [part_or_note(f, is_asked=place == asked) for f in found if f]
-        said = result[place]
-        if parts and isinstance(said, UserMessage):
-            result[place] = add_parts(said, parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, UserMessage) and part.attachments:
+            found = [await documents.part(file) for file in part.attachments]
+            read = [part_or_note(f, is_asked=place == question) for f in found if f]
+            result[place] = part.with_content([*read, *part.content])
     return result
 
 
@@ -10857,13 +10848,13 @@ async def split_result_files(
 
 
 async def load_stored_images(
-    records: Mapping[str, Record], stretches: Sequence[ChatPart], user_id: str
+    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
     What the user may not read, or nobody any more, is left out.
     """
-    wanted = stored_image_ids(stretches, records)
+    wanted = stored_image_ids(parts, records)
     user = await user_model(user_id) if wanted else None
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
@@ -10978,17 +10969,15 @@ _DISPATCHERS = ("call_tool", "search_tools")
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(
-        self, around: HostContext, names: ToolNames, threads: Executor
-    ) -> None:
+    def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
         """Run sync tools on `threads`: one of them must not stop the server."""
-        self._around = around
+        self._host = host
         self._names = names
         self._threads = threads
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._around.tools.get(self._names.own_name(name))
+        tool = self._host.tools.get(self._names.own_name(name))
         if tool is None:
             return None
         spec = tool.get("spec") or {}
@@ -10996,7 +10985,7 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        tool = self._around.tools.get(self._names.own_name(name)) or {}
+        tool = self._host.tools.get(self._names.own_name(name)) or {}
         return name == "ask_user" and tool.get("type") == "builtin"
 
     def resolve_call(
@@ -11006,7 +10995,7 @@ class HostTools:
 
         It does so before anybody is asked: the tool that runs is the one approved.
         """
-        own, tools = self._names.own_name(name), self._around.tools
+        own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = arguments.get("tool_name"), parse_json_object(
@@ -11019,7 +11008,7 @@ class HostTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return what the model and the page get of it."""
         own = self._names.own_name(name)
-        tool, params = self._around.tools[own], arguments
+        tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
@@ -11031,8 +11020,8 @@ class HostTools:
     ) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
-        files = self._around.metadata.get("files") or []
-        messages = self._around.body.get("messages") or []
+        files = self._host.metadata.get("files") or []
+        messages = self._host.body.get("messages") or []
         function = await update_tool(tool["callable"], messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
@@ -11048,33 +11037,33 @@ class HostTools:
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
     ) -> Any:
-        if self._around.event_call is None:
+        if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {
             "id": new_ulid(),
             "name": name,
             "params": params,
             "server": tool.get("server") or {},
-            "session_id": self._around.metadata.get("session_id"),
+            "session_id": self._host.metadata.get("session_id"),
         }
-        return await self._around.event_call({"type": "execute:tool", "data": data})
+        return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
-        around = self._around
-        shown = terminal_file(name, params, result, tool, around.metadata) or result
-        user = await user_model(str(around.metadata.get("user_id") or ""))
+        host = self._host
+        shown = terminal_file(name, params, result, tool, host.metadata) or result
+        user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            around.request, name, shown, tool, around.metadata, user
+            host.request, name, shown, tool, host.metadata, user
         )
-        await tell_terminal(name, params, text, around.event_emitter)
-        cited = cites(name, around.metadata) and text
+        await tell_terminal(name, params, text, host.event_emitter)
+        cited = cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, around.request, around.metadata, user)
-        has_row = names_a_row(str(around.metadata.get("chat_id") or ""))
+        store = partial(stored_image, host.request, host.metadata, user)
+        has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         shared = await split_result_files(files, store, user, has_row=has_row)
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
@@ -11621,33 +11610,33 @@ def _hashed(kind: str, value: str) -> str | None:
 
 
 def choose_chat_model(
-    asked: PipeCall, stretches: Sequence[ChatPart], store: ChatStore | None
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and a sentence that says why it was chosen; or none."""
     records = store.records.values() if store else ()
     choice = choose_auto_model(
-        asked.caller.model,
-        _first_question(stretches),
-        tools=bool(asked.host.metadata.get("tool_ids")),
+        call.caller.model,
+        _first_question(parts),
+        tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
     )
     if choice is None:
-        return model_of(asked), ""
-    model = resolve_with_overrides(choice.model, overrides_of(asked.valves))
+        return model_of(call), ""
+    model = resolve_with_overrides(choice.model, overrides_of(call.valves))
     return model, f"{model.name} answers: {choice.why}."
 
 
-def _first_question(stretches: Sequence[ChatPart]) -> Item | None:
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user":
-            return stretch.item
+def _first_question(parts: Sequence[ChatPart]) -> Item | None:
+    for part in parts:
+        if isinstance(part, UserMessage) and part.is_from_user:
+            return part.item
     return None
 
 
 def restore_prefix(
-    asked: PipeCall,
+    call: PipeCall,
     instructions: str,
-    stretches: list[ChatPart],
+    parts: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> tuple[str, list[ChatPart]]:
@@ -11655,18 +11644,15 @@ def restore_prefix(
 
     What is sent for the first time goes to `store`.
     """
-    if store is None:
-        return instructions, stretches
-    pairs = pair_messages(stretches, store.messages, asked.host.metadata)
-    if not pairs:
-        return instructions, stretches
-    is_stable = _is_stable(asked.valves, model)
-    if _is_new(asked, store):
+    if store is None or not stored_messages(parts):
+        return instructions, parts
+    is_stable = _is_stable(call.valves, model)
+    if _is_new(call, store):
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(stretches, pairs, store.sent, given))
-    first = first_instructions(pairs, store.sent) if is_stable else None
-    told = apply_sent_context(stretches, pairs, store.sent)
-    return instructions if first is None else first, told
+        store.set_sent(capture_sent_context(parts, store.sent, given))
+    first = first_instructions(parts, store.sent) if is_stable else None
+    parts = apply_sent_context(parts, store.sent)
+    return instructions if first is None else first, parts
 
 
 def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
@@ -11674,64 +11660,65 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
     return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
 
 
-def _is_new(asked: PipeCall, store: ChatStore) -> bool:
+def _is_new(call: PipeCall, store: ChatStore) -> bool:
     """Say whether this is the first request for the message that is asked."""
-    message_id = asked.caller.message_id
-    continues = asked.host.metadata.get("assistant_message_id")
-    is_begun = message_id in store.sent or load_round(asked.state, message_id)
+    message_id = call.caller.message_id
+    continues = call.host.metadata.get("assistant_message_id")
+    is_begun = message_id in store.sent or load_round(call.state, message_id)
     return not (continues or is_begun)
 
 
-async def build_chat_request(asked: PipeCall) -> PreparedRequest:
+async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = user_endpoint(asked)
-    detail = asked.valves.IMAGE_DETAIL
-    messages, carried = restore_from_details(messages_of(asked.body))
-    instructions, stretches = parse_messages(messages, detail)
-    store = await open_store(asked.caller, asked.valves)
-    model, why = choose_chat_model(asked, stretches, store)
+    endpoint = user_endpoint(call)
+    metadata, detail = call.host.metadata, call.valves.IMAGE_DETAIL
+    rewritten = str(metadata.get("regeneration_message_id") or "")
+    before = load_round(call.state, call.caller.message_id)
+    messages, records = restore_from_details(messages_of(call.body))
+    instructions, parts = parse_messages(messages, detail)
+    store = await open_store(call.caller, call.valves)
+    rows = store.messages if store else {}
+    model, why = choose_chat_model(call, parts, store)
+    origin = origin_at(model.family, endpoint)
+    parts = add_tool_images(parts, rows)
+    parts = attach_stored_messages(parts, rows, metadata)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(asked.host.metadata.get("regeneration_message_id"))
-        stretches, verbosity = take_directive(stretches, is_guided=guided)
-    origin = origin_at(model.family, endpoint)
-    before = load_round(asked.state, asked.caller.message_id)
-    stretches = add_tool_images(stretches, store.messages if store else {})
+        parts, verbosity = take_directive(parts, is_guided=bool(rewritten))
     if store:
-        rewritten = str(asked.host.metadata.get("regeneration_message_id") or "")
-        stretches = restore_from_outputs(stretches, store.stored_outputs(rewritten))
-        carried |= store.records
-    items = continue_input(before, stretches) if before else None
+        parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
+        records |= store.records
+    items = continue_input(before, parts) if before else None
     if before:
         instructions = before.instructions
-    instructions, stretches = restore_prefix(
-        asked, instructions, stretches, store, model
-    )
+    instructions, parts = restore_prefix(call, instructions, parts, store, model)
     if items is None:
-        stretches = await _with_attachments(asked, stretches, store, model)
-        items = await _history(asked, stretches, carried, origin)
-    tools = _tools(asked, model)
+        parts = attach_files(parts, rows, metadata)
+        parts = resolve_images(parts)
+        parts = await _with_documents(call, parts, model)
+        items = await _history(call, parts, records, origin)
+    tools = _tools(call, model)
     choice = next_tool_choice(tools.choice) if before else tools.choice
-    body = _body(asked, choice, verbosity)
-    settings = _settings(asked, endpoint, tools, model)
+    body = _body(call, choice, verbosity)
+    settings = _settings(call, endpoint, tools, model)
     request = build_request(model, instructions, items, body, settings)
     return PreparedRequest(
-        asked,
+        call,
         request,
         endpoint,
         origin,
-        run_limits(asked.valves, tools_ran=before is not None),
+        run_limits(call.valves, tools_ran=before is not None),
         store,
         before,
-        _toolset(asked, tools),
+        _toolset(call, tools),
         notices=() if before or not why else (why,),
     )
 
 
-def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
+def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer wins over them."""
-    body = {**asked.body, "tool_choice": choice}
+    body = {**call.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
         own = dict(text) if isinstance(text, Mapping) else {}
@@ -11739,91 +11726,88 @@ def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
     return body
 
 
-def _tools(asked: PipeCall, model: ResolvedModel) -> OfferedTools:
-    features = asked.host.metadata.get("features")
-    hosted = hosted_tools(asked.valves, asked.user_valves, features, model)
-    offered = offer_tools(asked.body, model, asked.valves, hosted)
-    if _runs_calls(asked, offered):
+def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+    features = call.host.metadata.get("features")
+    hosted = hosted_tools(call.valves, call.user_valves, features, model)
+    offered = offer_tools(call.body, model, call.valves, hosted)
+    if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(asked.valves, asked.host.tools)
-    return offer_tools(asked.body, model, asked.valves, hosted, withheld)
+    withheld = withheld_tools(call.valves, call.host.tools)
+    return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
-def _runs_calls(asked: PipeCall, offered: OfferedTools) -> bool:
+def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here, as none of them has to be left to others."""
     known = offered.names.known
-    ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
-    return ours and all(name in asked.host.tools for name in known)
+    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    return ours and all(name in call.host.tools for name in known)
 
 
 def _settings(
-    asked: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
+    call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
+    defaults = default_parameters(call.caller, call.valves, call.user_valves)
     if endpoint.is_azure:  # it does not compact (responses-api.md §6)
         defaults.pop("context_management", None)
     if any(map(is_hosted_tool, tools.items)):  # the API counts no others
-        defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, asked.caller.model)
-    background = is_background_model(asked.valves, names)
+        defaults["max_tool_calls"] = call.valves.MAX_TOOL_CALLS
+    names = (model.id, model.family, call.caller.model)
+    background = is_background_model(call.valves, names)
     # Asked for in one piece, a background answer has no encrypted reasoning.
     settings = request_settings(
-        asked.valves,
-        asked.user_valves,
-        streams=asked.caller.streams or background,
+        call.valves,
+        call.user_valves,
+        streams=call.caller.streams or background,
         tools=tools.items,
-        refused=asked.capabilities.of(endpoint),
+        refused=call.capabilities.of(endpoint),
         defaults=defaults,
     )
     return replace(settings, background=background)
 
 
-async def _with_attachments(
-    asked: PipeCall,
-    stretches: list[ChatPart],
-    store: ChatStore | None,
-    model: ResolvedModel,
+async def _with_documents(
+    call: PipeCall, parts: list[ChatPart], model: ResolvedModel
 ) -> list[ChatPart]:
-    """Return the chat with what people attached, in the forms that the API reads."""
-    messages, metadata = store.messages if store else {}, asked.host.metadata
-    attached = attachments_by_place(stretches, messages, metadata)
-    stretches = resolve_images(stretches, attached)
-    wanted = asked.valves.FILE_INPUT
-    if wanted == "off" or not model.facts.vision or not any(attached.values()):
-        return stretches
-    user = await user_model(asked.caller.user_id)
-    return await add_documents(stretches, attached, user, wanted)
+    """Return the chat with the documents that the model is to read itself."""
+    wanted = call.valves.FILE_INPUT
+    has_files = any(
+        isinstance(part, UserMessage) and part.attachments for part in parts
+    )
+    if wanted == "off" or not model.facts.vision or not has_files:
+        return parts
+    user = await user_model(call.caller.user_id)
+    return await add_documents(parts, user, wanted)
 
 
 async def _history(
-    asked: PipeCall,
-    stretches: list[ChatPart],
+    call: PipeCall,
+    parts: list[ChatPart],
     records: Mapping[str, Record],
     origin: Origin,
 ) -> list[Item]:
     """Return the input of a chat's history."""
-    reader = origin if asked.valves.remembers_reasoning() else None
-    user_id = asked.caller.user_id
-    records = await load_stored_images(records, stretches, user_id)
+    reader = origin if call.valves.remembers_reasoning() else None
+    user_id = call.caller.user_id
+    records = await load_stored_images(records, parts, user_id)
     items = build_input(
-        stretches, records, reader, with_tools=asked.valves.PERSIST_TOOL_RESULTS
+        parts, records, reader, with_tools=call.valves.PERSIST_TOOL_RESULTS
     )
     check_input_size(items)
     return items
 
 
-def _toolset(asked: PipeCall, offered: OfferedTools) -> Toolset:
+def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others have to run one of them."""
-    around, valves = asked.host, asked.valves
-    log = partial(asked.log.line, "DEBUG")
-    approver = build_approver(valves, around.metadata, around.event_call, log)
-    tools = HostTools(around, offered.names, asked.threads)
+    host, valves = call.host, call.valves
+    log = partial(call.log.line, "DEBUG")
+    approver = build_approver(valves, host.metadata, host.event_call, log)
+    tools = HostTools(host, offered.names, call.threads)
     return build_toolset(
         valves,
         tools,
         approver,
         log,
-        runs_calls=_runs_calls(asked, offered),
+        runs_calls=_runs_calls(call, offered),
     )
 
 
@@ -11837,37 +11821,37 @@ _NOT_FOR_TASKS = frozenset(
 """What a person or a workspace model asks of an answer, which a title is none of."""
 
 
-def build_task_request(asked: PipeCall) -> PreparedRequest:
+def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the job for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = user_endpoint(asked)
-    model = _task_model(asked, endpoint)
-    messages = task_messages(messages_of(asked.body))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(asked.caller.task, messages)
+    endpoint = user_endpoint(call)
+    model = _task_model(call, endpoint)
+    messages = task_messages(messages_of(call.body))
+    instructions, parts = parse_messages(messages)
+    body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
+    form = task_format(call.caller.task, messages)
     if form and model.facts.known_family:
         body["text"] = {"format": form}
     settings = Settings(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
-    items = build_input(stretches, {}, None)
+    items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(asked.valves, tools_ran=False)
-    return PreparedRequest(asked, request, endpoint, origin, limits)
+    limits = run_limits(call.valves, tools_ran=False)
+    return PreparedRequest(call, request, endpoint, origin, limits)
 
 
-def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     Another server than OpenAI's need not have the model of the default.
     """
-    wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
         return resolve_with_overrides(wanted, overrides_of(valves))
-    return model_of(asked)
+    return model_of(call)
 
 
 # ==== owui_manifold.artifacts: What a run makes, stored in the host before it is shown.
@@ -11884,9 +11868,9 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
-    def __init__(self, job: PreparedRequest, connections: Connections) -> None:
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         """Store for the user who asks, beside the message that is being written."""
-        self._job = job
+        self._prepared = prepared
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
 
@@ -11897,8 +11881,8 @@ class ArtifactStore:
         the page would add them up.
         """
         if isinstance(event, PartialImage):
-            return event if self._job.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._job.call.host.request is None:
+            return event if self._prepared.call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
             return event
         card = await self._card(event.item)
         return event._replace(card=card) if card else event
@@ -11909,7 +11893,7 @@ class ArtifactStore:
         Callers over HTTP get pictures whole, and files where there is a stream to put
         their addresses below the text.
         """
-        caller = self._job.call.caller
+        caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
             return await self._pictures([image_url(item)])
@@ -11939,7 +11923,7 @@ class ArtifactStore:
         notes: list[str] = []
         links: dict[str, str] = {}
         # Nobody reads the answer's own stream meanwhile.
-        patience = Timeouts(first_event=self._job.limits.timeouts.idle / 2)
+        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
@@ -11964,12 +11948,16 @@ class ArtifactStore:
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             content = await container_file(
-                self._job.endpoint, self._connections, ids, _MOST_FETCHED, deadlines
+                self._prepared.endpoint,
+                self._connections,
+                ids,
+                _MOST_FETCHED,
+                deadlines,
             )
         except UnreadableAnswer:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._job.call.log.line("WARNING", f"no container file: {error}")
+            self._prepared.call.log.line("WARNING", f"no container file: {error}")
             gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -11981,11 +11969,11 @@ class ArtifactStore:
         """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
-            caller, around = self._job.call.caller, self._job.call.host
+            caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
             user = await user_model(caller.user_id)
-            made = await store_file(around.request, file, saved, user)
+            made = await store_file(host.request, file, saved, user)
             kind = "image" if file.kind.startswith("image/") else "file"
             self._stored[digest] = {"type": kind, **made} if made else None
         return self._stored[digest]
@@ -12014,96 +12002,96 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 # ==== owui_manifold.report: What the log and the person who asks are told of a run.
 
 
-def report_request(job: PreparedRequest) -> None:
+def report_request(prepared: PreparedRequest) -> None:
     """Write that a request is about to be sent; of what it says, nothing."""
-    request, asked = job.request, job.call
-    asked.log.line(
+    request, call = prepared.request, prepared.call
+    call.log.line(
         "DEBUG",
-        f"request to {job.endpoint.host}: {request.model}, "
+        f"request to {prepared.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"{'stream' if request.stream else 'no stream'}, "
         f"{'background, ' if request.background else ''}"
-        f"{'kept' if job.store else 'not kept'}, "
-        f"{'native events' if asked.caller.host_reads else 'chunks'}",
+        f"{'kept' if prepared.store else 'not kept'}, "
+        f"{'native events' if call.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing_features(job):
+    if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
-        asked.log.line("DEBUG", told + ", ".join(missing))
-    if asked.valves.writes_audit_log():
+        call.log.line("DEBUG", told + ", ".join(missing))
+    if call.valves.writes_audit_log():
         payload = request.payload()
-        asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
+        call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
-def report_note(job: PreparedRequest, note: Status) -> None:
+def report_note(prepared: PreparedRequest, note: Status) -> None:
     """Write what was done to get an answer after all."""
-    job.call.log.line("WARNING", note.sentence)
+    prepared.call.log.line("WARNING", note.sentence)
 
 
-def report_write_failure(job: PreparedRequest) -> None:
+def report_write_failure(prepared: PreparedRequest) -> None:
     """Write that later turns will miss something; the answer itself is whole."""
-    job.call.log.line(
+    prepared.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
         "turns go on without them. Its database may be locked or full.",
     )
 
 
-def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
+def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Write how a run ended; return it with the id of a failure in its sentence."""
-    asked, trace = job.call, ended.trace
-    if asked.valves.writes_audit_log():
-        asked.log.audit(_audit_end(job, ended))
-    _report_removals(asked, trace.removed)
+    call, trace = prepared.call, ended.trace
+    if call.valves.writes_audit_log():
+        call.log.audit(_audit_end(prepared, ended))
+    _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
-        asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return ended
     error = trace.error
     words = (api_word(word) for word in (error.code, error.type, error.param))
     code, kind, param = words
-    asked.log.line(
+    call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    ending = correct_ending(asked, ended.ending, trace.status)
-    sentence = with_error_id(asked, ending.sentence)
+    ending = correct_ending(call, ended.ending, trace.status)
+    sentence = with_error_id(call, ending.sentence)
     return replace(ended, ending=replace(ending, sentence=sentence))
 
 
-def report_refusal(asked: PipeCall, sentence: str) -> str:
+def report_refusal(call: PipeCall, sentence: str) -> str:
     """Write why nothing was sent; return the sentence with its id."""
-    asked.log.line("WARNING", f"nothing was sent: {sentence}")
-    return with_error_id(asked, sentence)
+    call.log.line("WARNING", f"nothing was sent: {sentence}")
+    return with_error_id(call, sentence)
 
 
-def with_error_id(asked: PipeCall, sentence: str) -> str:
+def with_error_id(call: PipeCall, sentence: str) -> str:
     """Return a sentence with the id under which the log has the lines of the run."""
-    return f"{sentence} (Error id: {asked.log.run_id})"
+    return f"{sentence} (Error id: {call.log.run_id})"
 
 
-def _missing_features(job: PreparedRequest) -> list[str]:
+def _missing_features(prepared: PreparedRequest) -> list[str]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
-    own, body = job.call.user_valves, job.call.body
-    if job.call.caller.task:
+    own, body = prepared.call.user_valves, prepared.call.body
+    if prepared.call.caller.task:
         return []
     words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
     chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return dropped_parameters({**chosen, **body}, job.request)
+    return dropped_parameters({**chosen, **body}, prepared.request)
 
 
-def _report_removals(asked: PipeCall, removed: Mapping[str, int]) -> None:
+def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
-        asked.log.line("DEBUG" if meant else "WARNING", told)
+        call.log.line("DEBUG" if meant else "WARNING", told)
 
 
-def _audit_end(job: PreparedRequest, ended: RunDone) -> str:
-    payload, host = job.request.payload(), job.endpoint.host
-    trace, run_id = ended.trace, job.call.log.run_id
+def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
+    payload, host = prepared.request.payload(), prepared.endpoint.host
+    trace, run_id = ended.trace, prepared.call.log.run_id
     if ended.ending.kind in ("completed", "incomplete"):
         return audit_success(payload, host, run_id, {"model": trace.model})
     return audit_error(payload, host, run_id, trace.error, trace.status)
@@ -12112,14 +12100,14 @@ def _audit_end(job: PreparedRequest, ended: RunDone) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def add_cost(job: PreparedRequest, ended: RunDone) -> RunDone:
+def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of a run with its cost, if it is shown and can be known.
 
     The prices are those of the standard tier; valves that cannot be read leave only a
     line in the log, because the answer is there.
     """
-    valves, request = job.call.valves, job.request
-    own_choice = job.call.user_valves.SHOW_COST
+    valves, request = prepared.call.valves, prepared.request
+    own_choice = prepared.call.user_valves.SHOW_COST
     shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
     if not shown or ended.usage is None:
         return ended
@@ -12129,7 +12117,7 @@ def add_cost(job: PreparedRequest, ended: RunDone) -> RunDone:
         own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
         facts = resolve_with_overrides(request.model, overrides_of(valves)).facts
     except InvalidRequest as error:
-        job.call.log.line("WARNING", str(error))
+        prepared.call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
     return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
@@ -12146,71 +12134,71 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(asked: PipeCall) -> list[str]:
+async def legacy_notices(call: PipeCall) -> list[str]:
     """Tell an administrator once of a model that is set so; change it if they wish.
 
     What a user chose for a chat of their own is left alone.
     """
-    metadata, lessons = asked.host.metadata, asked.capabilities
+    metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
-    if asked.caller.task or way != "legacy":
+    if call.caller.task or way != "legacy":
         return []
-    model_id = str(metadata.get("model_id") or asked.caller.host_model)
+    model_id = str(metadata.get("model_id") or call.caller.host_model)
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if lessons.first_time(f"log: {model_id}: {notice}"):
-        asked.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = asked.caller.is_admin and lessons.first_time(
+    if capabilities.first_time(f"log: {model_id}: {notice}"):
+        call.log.line("WARNING", f"{model_id}: {notice}")
+    is_shown = call.caller.is_admin and capabilities.first_time(
         f"chat: {model_id}: {notice}"
     )
     return [notice] if is_shown else []
 
 
-def remote_notices(job: PreparedRequest) -> list[str]:
+def remote_notices(prepared: PreparedRequest) -> list[str]:
     """Write what is wrong with the servers to the log; return what this chat shows.
 
     Only administrators are shown anything. What keeps a server out is told at every
     answer, what of one is not sent once to the log and once in a chat.
     """
-    asked = job.call
-    if asked.caller.task or job.round:
+    call = prepared.call
+    if call.caller.task or prepared.round:
         return []
-    servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
-    is_news, is_admin = asked.capabilities.first_time, asked.caller.is_admin
+    servers = read_servers(call.valves.REMOTE_MCP_SERVERS_JSON)
+    is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
     for note in servers.notes:
-        written += [note] if is_news(f"log: {note}") else []
-        shown += [note] if is_admin and is_news(f"chat: {note}") else []
+        written += [note] if is_new(f"log: {note}") else []
+        shown += [note] if is_admin and is_new(f"chat: {note}") else []
     for line in written:
-        asked.log.line("WARNING", line)
+        call.log.line("WARNING", line)
     return shown
 
 
-async def notices_of(job: PreparedRequest) -> list[str]:
+async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the sentences to show; tasks and later rounds of tools have none."""
-    asked = job.call
-    if asked.caller.task or job.round:
+    call = prepared.call
+    if call.caller.task or prepared.round:
         return []
-    retirement = retirement_notice(model_of(asked), utc_today())
+    retirement = retirement_notice(model_of(call), utc_today())
     return [
-        *job.notices,
+        *prepared.notices,
         *([retirement] if retirement else []),
-        *remote_notices(job),
-        *await legacy_notices(asked),
-        *(_mistakes(job) if asked.caller.is_admin else []),
+        *remote_notices(prepared),
+        *await legacy_notices(call),
+        *(_mistakes(prepared) if call.caller.is_admin else []),
     ]
 
 
-def _mistakes(job: PreparedRequest) -> list[str]:
+def _mistakes(prepared: PreparedRequest) -> list[str]:
     """Return what an administrator has to put right."""
-    asked = job.call
-    other = is_of_another_version(asked.host.metadata)
-    found = [permission_error(asked.valves), OTHER_VERSION if other else ""]
+    call = prepared.call
+    other = is_of_another_version(call.host.metadata)
+    found = [permission_error(call.valves), OTHER_VERSION if other else ""]
     return [sentence for sentence in found if sentence]
 
 
@@ -12221,7 +12209,7 @@ _Run = AsyncGenerator[tuple[RunEvent, str], None]
 
 
 async def answer_events(
-    job: PreparedRequest, connections: Connections
+    prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run `job` and yield its events.
 
@@ -12229,13 +12217,13 @@ async def answer_events(
     the end of the run, and only after the host was asked to store what it names; what
     the answer itself is to hold comes in front of the event.
     """
-    async with aclosing(_events_with_markers(job, connections)) as events:
-        carrying = _carrying(job)
+    async with aclosing(_events_with_markers(prepared, connections)) as events:
+        carrying = _carrying(prepared)
         async for event, line in events:
             index = (
                 event.output_index if isinstance(event, TextDelta | ItemDone) else None
             )
-            for kept in job.store.take_unsent() if job.store else ():
+            for kept in prepared.store.take_unsent() if prepared.store else ():
                 yield replace(kept, index=index), ""
             carried = carrying.feed(event) if carrying else None
             if carried:
@@ -12243,53 +12231,67 @@ async def answer_events(
             yield event, line
 
 
-def _carrying(job: PreparedRequest) -> Carrying | None:
+def _carrying(prepared: PreparedRequest) -> Carrying | None:
     """Return what collects the turns, for a chat without a row that the host reads."""
-    asked = job.call
-    remembers = asked.valves.remembers_reasoning() and not asked.caller.task
-    if job.store or not asked.caller.host_reads or not remembers:
+    call = prepared.call
+    remembers = call.valves.remembers_reasoning() and not call.caller.task
+    if prepared.store or not call.caller.host_reads or not remembers:
         return None
-    return Carrying(job.origin, new_ulid, asked.known_sources)
+    return Carrying(prepared.origin, new_ulid, call.known_sources)
 
 
-async def _events_with_markers(job: PreparedRequest, connections: Connections) -> _Run:
+async def _events_with_markers(
+    prepared: PreparedRequest, connections: Connections
+) -> _Run:
     """Run `job` and yield its events with their markers."""
-    pending = job.round.pending if job.round else ()
-    keeping = Keeping(_record_scope(job), _new_record, pending, job.call.known_sources)
+    pending = prepared.round.pending if prepared.round else ()
+    keeping = Keeping(
+        _record_scope(prepared), _new_record, pending, prepared.call.known_sources
+    )
     marked = set[str]()
-    report_request(job)
-    for notice in await notices_of(job):
+    report_request(prepared)
+    for notice in await notices_of(prepared):
         yield Status(notice), ""
-    made = ArtifactStore(job, connections)
-    events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
+    made = ArtifactStore(prepared, connections)
+    events = run(
+        prepared.request,
+        prepared.endpoint,
+        connections,
+        prepared.limits,
+        prepared.toolset,
+    )
     async with aclosing(events):
         async for arrived in events:
             match event := await made.stored(arrived):
                 case None:
                     continue
                 case Status():
-                    job = await _apply_fallback(job, event)
+                    prepared = await _apply_fallback(prepared, event)
                     yield event, ""
                 case RunDone():
-                    await _stored_marker(job, keeping.closing(event.output), marked)
-                    record = _end(job, keeping, event)
-                    line = await _stored_marker(job, record, marked)
-                    if job.store and not await job.store.flush():
-                        report_write_failure(job)
-                    yield add_cost(job, report_end(job, event)), line
+                    await _stored_marker(
+                        prepared, keeping.closing(event.output), marked
+                    )
+                    record = _end(prepared, keeping, event)
+                    line = await _stored_marker(prepared, record, marked)
+                    if prepared.store and not await prepared.store.flush():
+                        report_write_failure(prepared)
+                    yield add_cost(prepared, report_end(prepared, event)), line
                 case _:
                     record = keeping.feed(event)
-                    yield event, await _stored_marker(job, record, marked)
+                    yield event, await _stored_marker(prepared, record, marked)
 
 
-def _record_scope(job: PreparedRequest) -> RecordScope:
-    caller, remembers = job.call.caller, job.call.valves.remembers_reasoning()
+def _record_scope(prepared: PreparedRequest) -> RecordScope:
+    caller, remembers = prepared.call.caller, prepared.call.valves.remembers_reasoning()
     return RecordScope(
         caller.host_model,
         caller.message_id,
-        job.origin,
+        prepared.origin,
         remembers,
-        cites=bool(job.request.tools and any(map(is_search, job.request.tools))),
+        cites=bool(
+            prepared.request.tools and any(map(is_search, prepared.request.tools))
+        ),
     )
 
 
@@ -12297,50 +12299,56 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _apply_fallback(job: PreparedRequest, note: Status) -> PreparedRequest:
+async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
     """Keep what a refusal taught, so that no later request runs into it.
 
     Returns the job as it goes on: the next round of tools begins with what is sent
     now.
     """
-    report_note(job, note)
-    job.call.capabilities.note(job.endpoint, note.cause)
+    report_note(prepared, note)
+    prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
-        return job
-    if job.store:
-        await job.store.invalidate_reasoning()
-    rest = [item for item in job.request.input if not is_encrypted(item)]
-    return replace(job, request=job.request.model_copy(update={"input": rest}))
+        return prepared
+    if prepared.store:
+        await prepared.store.invalidate_reasoning()
+    rest = [item for item in prepared.request.input if not is_encrypted(item)]
+    return replace(
+        prepared, request=prepared.request.model_copy(update={"input": rest})
+    )
 
 
-def _end(job: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
+def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
-    asked = job.call
-    delegates = not job.runs_tools and asked.caller.host_reads
+    call = prepared.call
+    delegates = not prepared.runs_tools and call.caller.host_reads
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
-    if not (delegates and asked.state and is_open):
+    if not (delegates and call.state and is_open):
         return keeping.rest()
-    within_run = asked.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    sent = tuple(job.request.input)
+    sent = tuple(prepared.request.input)
     ended_round = DelegatedRound(
         *(sent, received, tuple(keeping.pending), keeping.cited),
-        job.request.instructions or "",
+        prepared.request.instructions or "",
     )
-    save_round(asked.state, asked.caller.message_id, ended_round)
+    save_round(call.state, call.caller.message_id, ended_round)
     return None
 
 
 async def _stored_marker(
-    job: PreparedRequest, record: Record | None, marked: set[str]
+    prepared: PreparedRequest, record: Record | None, marked: set[str]
 ) -> str:
     """Store `record`; return its marker unless it is among the `marked` already."""
-    if record is None or job.store is None:
+    if record is None or prepared.store is None:
         return ""
-    await job.store.write(record)
+    await prepared.store.write(record)
     is_new = record.ulid not in marked
     marked.add(record.ulid)
-    return format_marker(record.kind, record.ulid) if is_new and job.store.marks else ""
+    return (
+        format_marker(record.kind, record.ulid)
+        if is_new and prepared.store.marks
+        else ""
+    )
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
@@ -12518,8 +12526,8 @@ class Diagnostics:
         yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
-            asked = {"summary": "auto"}
-            yield await self._line_of("Summaries", works, reasoning=asked)
+            reasoning = {"summary": "auto"}
+            yield await self._line_of("Summaries", works, reasoning=reasoning)
         for tool in hosted:
             name = str(tool.get("server_label") or tool.get("type"))
             works = "The model can be given this tool."
@@ -12568,24 +12576,24 @@ def _finding(sign: str, what: str, sentence: str) -> str:
     return f"- {sign} **{what}**: {sentence}"
 
 
-def is_check_command(asked: PipeCall) -> bool:
+def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = messages_of(asked.body)
+    messages = messages_of(call.body)
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
     is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
-    return is_command and last.get("role") == "user" and asked.caller.is_admin
+    return is_command and last.get("role") == "user" and call.caller.is_admin
 
 
 async def run_diagnostics(
-    asked: PipeCall, connections: Connections
+    call: PipeCall, connections: Connections
 ) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    valves, model = asked.valves, model_of(asked)
-    features = asked.host.metadata.get("features")
-    hosted = hosted_tools(valves, asked.user_valves, features, model)
+    valves, model = call.valves, model_of(call)
+    features = call.host.metadata.get("features")
+    hosted = hosted_tools(valves, call.user_valves, features, model)
     limits = run_limits(valves, tools_ran=False)
-    checkup = Diagnostics(model, user_endpoint(asked), connections, limits)
+    checkup = Diagnostics(model, user_endpoint(call), connections, limits)
     listed = configured_models(valves, overrides_of(valves))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
@@ -12608,7 +12616,7 @@ class Pipe:
         """Open nothing and start nothing: the host makes a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._lessons = AccountCapabilities()
+        self._capabilities = AccountCapabilities()
         self._listing = Listing()
         self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
@@ -12633,13 +12641,13 @@ class Pipe:
         caller = read_caller(body, __user__, __metadata__, __task__)
         user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
-        asked = PipeCall(
+        call = PipeCall(
             body,
             caller,
             valves,
             user_valves,
             getattr(__request__, "state", None),
-            self._lessons,
+            self._capabilities,
             RunLog(level, valve_secrets(valves, user_valves), new_ulid()[-10:]),
             HostContext(
                 tools=__tools__ or {},
@@ -12651,73 +12659,73 @@ class Pipe:
             ),
             self._threads,
         )
-        if asked.caller.task:
-            return await self._do_task(asked)
-        if asked.caller.streams:
-            return self._stream(asked)
-        return await self._complete(asked)
+        if call.caller.task:
+            return await self._do_task(call)
+        if call.caller.streams:
+            return self._stream(call)
+        return await self._complete(call)
 
-    async def _stream(self, asked: PipeCall) -> AsyncGenerator[Chunk, None]:
+    async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
         """Yield the answer as the reader of the stream understands it.
 
         Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
         """
-        if asked.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = _native_view(asked)
+        if call.caller.host_reads:
+            view: NativeRenderer | ChunkRenderer = _native_view(call)
         else:
-            view = ChunkRenderer(*_response_head(asked))
+            view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
-            async with aclosing(self._answer(asked)) as events:
+            async with aclosing(self._answer(call)) as events:
                 async for event, marker in events:
                     for chunk in view.render(event, marker):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would take away what has been shown
-            yield error_chunk(_sentence_of(asked, error))
-        if failed and _shows_log(asked):
-            yield source_chunk("Log of this answer", asked.log.text())
+            yield error_chunk(_sentence_of(call, error))
+        if failed and _shows_log(call):
+            yield source_chunk("Log of this answer", call.log.text())
 
-    async def _complete(self, asked: PipeCall) -> Chunk:
+    async def _complete(self, call: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
-        view = _native_view(asked)
+        view = _native_view(call)
         try:
-            ended = await self._watch(asked, self._answer(asked), view)
+            ended = await self._watch(call, self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
-            return error_chunk(_sentence_of(asked, error))
-        result = completion(ended, *_response_head(asked))
-        if not asked.caller.host_reads:
+            return error_chunk(_sentence_of(call, error))
+        result = completion(ended, *_response_head(call))
+        if not call.caller.host_reads:
             return result
         # The page shows no finish_reason: an answer that ended early needs its words.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
 
-    async def _do_task(self, asked: PipeCall) -> Chunk:
+    async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
-        view, text = _native_view(asked), ""
+        view, text = _native_view(call), ""
         try:
-            events = answer_events(build_task_request(asked), self._connections)
-            ended = await self._watch(asked, events, view)
+            events = answer_events(build_task_request(call), self._connections)
+            ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a title that failed is no reason to fail a chat
-            _sentence_of(asked, error)
-        return task_result(text, asked.caller.host_model)
+            _sentence_of(call, error)
+        return task_result(text, call.caller.host_model)
 
-    async def _answer(self, asked: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
+    async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of a chat's answer, or of a check of the set-up."""
-        if is_check_command(asked):
-            events = run_diagnostics(asked, self._connections)
+        if is_check_command(call):
+            events = run_diagnostics(call, self._connections)
         else:
-            events = answer_events(await build_chat_request(asked), self._connections)
+            events = answer_events(await build_chat_request(call), self._connections)
         async with aclosing(events):
             async for event in events:
                 yield event
 
     async def _watch(
         self,
-        asked: PipeCall,
+        call: PipeCall,
         events: AsyncGenerator[AnswerEvent, None],
         view: NativeRenderer,
     ) -> RunDone:
@@ -12726,7 +12734,7 @@ class Pipe:
         async with aclosing(events):
             async for event, marker in events:
                 for chunk in view.render(event, marker):
-                    await _tell_page(asked, chunk)
+                    await _tell_page(call, chunk)
                 ended = event if isinstance(event, RunDone) else ended
         return ended
 
@@ -12745,35 +12753,35 @@ def _user_valves(
     )
 
 
-def _native_view(asked: PipeCall) -> NativeRenderer:
-    return NativeRenderer(monotonic_seconds, asked.known_sources)
+def _native_view(call: PipeCall) -> NativeRenderer:
+    return NativeRenderer(monotonic_seconds, call.known_sources)
 
 
-async def _tell_page(asked: PipeCall, chunk: Chunk) -> None:
+async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
     """Send a status or a source: without a stream the host reads none of them."""
-    emit = asked.host.event_emitter
-    if "event" in chunk and emit is not None and asked.caller.host_reads:
+    emit = call.host.event_emitter
+    if "event" in chunk and emit is not None and call.caller.host_reads:
         await emit(chunk["event"])
 
 
-def _response_head(asked: PipeCall) -> tuple[str, int, str]:
+def _response_head(call: PipeCall) -> tuple[str, int, str]:
     """Return the id, the time and the model that a result or its chunks carry."""
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), asked.caller.host_model
+    return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
 
 
-def _shows_log(asked: PipeCall) -> bool:
+def _shows_log(call: PipeCall) -> bool:
     """Say whether the log of a failed answer is shown below it."""
-    wanted = asked.user_valves.SHOW_LOG_ON_ERROR and asked.caller.is_admin
-    return wanted and asked.caller.host_reads
+    wanted = call.user_valves.SHOW_LOG_ON_ERROR and call.caller.is_admin
+    return wanted and call.caller.host_reads
 
 
-def _sentence_of(asked: PipeCall, error: Exception) -> str:
+def _sentence_of(call: PipeCall, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
-        return report_refusal(asked, str(error))
-    asked.log.line("ERROR", describe_exception(error))
+        return report_refusal(call, str(error))
+    call.log.line("ERROR", describe_exception(error))
     return with_error_id(
-        asked,
+        call,
         "Something in this pipe went wrong. Try again; if it lasts, give an "
         "administrator the error id.",
     )
